@@ -1,0 +1,151 @@
+//! What stages leave behind: artifacts, verdicts, proof.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{CommitId, Digest};
+
+/// What kind of thing a stage must leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    /// Markdown with Mermaid diagrams, under `.autonomous/specs/`.
+    Spec,
+    /// A commit with changed files.
+    Code,
+    /// The validator's report.
+    ValidationReport,
+}
+
+impl ArtifactKind {
+    /// The word used in playbooks, events and views.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Code => "code",
+            Self::ValidationReport => "validation_report",
+        }
+    }
+}
+
+/// One version of something a stage made; its content lives in git.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Artifact {
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// Stage that made it.
+    pub stage: String,
+    /// 1, 2, 3 … per stage.
+    pub version: u32,
+    /// File in the commit; `None` for code, which is the commit itself.
+    pub path: Option<String>,
+    /// Commit that holds it.
+    pub commit: CommitId,
+    /// Digest of the content shown to people: the file's bytes, or the tree for code.
+    pub digest: Digest,
+    /// One line for people.
+    pub title: String,
+    /// Paths changed against the stage's start, at most a few hundred.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// When it was recorded.
+    pub created_at: Timestamp,
+}
+
+/// A command Holdpoint itself runs on an exact commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Check {
+    /// What people call it.
+    pub name: String,
+    /// Shell command, run in a clean checkout.
+    pub command: String,
+}
+
+/// How one check ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckResult {
+    /// The check's name.
+    pub name: String,
+    /// The command that ran.
+    pub command: String,
+    /// Exit code; `None` when it was ended by a signal or by its time limit.
+    pub exit: Option<i32>,
+    /// The end of its output.
+    pub tail: String,
+}
+
+impl CheckResult {
+    /// Whether the check passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.exit == Some(0)
+    }
+}
+
+/// Result of all declared checks on one commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Proof {
+    /// The exact commit they ran on.
+    pub commit: CommitId,
+    /// One entry per declared check, in order.
+    pub checks: Vec<CheckResult>,
+}
+
+impl Proof {
+    /// Whether every check passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(CheckResult::passed)
+    }
+}
+
+/// PASS or FAIL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// All that was asked is there.
+    Pass,
+    /// Something is missing or wrong.
+    Fail,
+}
+
+/// How bad a failure is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// A fix round can mend it.
+    Minor,
+    /// A person should decide.
+    Major,
+}
+
+/// One remark of a reviewer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// What is wrong.
+    pub message: String,
+    /// Where, as `path` or `path:line`.
+    #[serde(default)]
+    pub place: Option<String>,
+}
+
+/// A validator's verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// PASS or FAIL.
+    pub verdict: Verdict,
+    /// Only meaningful for FAIL.
+    pub severity: Severity,
+    /// A few sentences.
+    pub summary: String,
+    /// Single remarks.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+}

@@ -1,0 +1,166 @@
+//! Commands: everything that may be asked of a run, and the reasons for a no.
+
+use jiff::Timestamp;
+
+use crate::{Actor, Decision, DecisionKind, Digest, HoldId, Micros, Outcome, Playbook, RunConfig};
+
+/// Something asked of a run: by a person, a timer, or the report of an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Begin.
+    Start(Box<Start>),
+    /// An effect came to an end.
+    Report(Report),
+    /// A model call was paid for.
+    Spend(SpendReport),
+    /// A person decided.
+    Decide(Decide),
+    /// A timer is due.
+    TimerFired {
+        /// Which; an older one is refused.
+        timer: u64,
+    },
+    /// End the run.
+    Cancel {
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: Option<String>,
+    },
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Path of the user's repository.
+    pub project: String,
+    /// The request.
+    pub request: String,
+    /// How it is done.
+    pub playbook: Playbook,
+    /// Limits and switches.
+    pub config: RunConfig,
+    /// Who asks.
+    pub by: Actor,
+}
+
+impl Start {
+    /// The longest request, in bytes.
+    pub const MAX_REQUEST: usize = 64 * 1024;
+
+    /// Whether a text can be a request; the reason if not.
+    pub fn check_request(text: &str) -> Result<(), String> {
+        if text.trim().is_empty() {
+            return Err("the request is empty; say what you want done".to_owned());
+        }
+        if text.len() > Self::MAX_REQUEST {
+            return Err(format!(
+                "the request has {} bytes; at most {} are taken, put the rest in a file of the repository",
+                text.len(),
+                Self::MAX_REQUEST
+            ));
+        }
+        if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+            return Err("the request has control characters; send plain text".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The end of an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Its number.
+    pub effect: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// One paid model call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpendReport {
+    /// Effect whose agent made it.
+    pub effect: u32,
+    /// Which call of that effect, from 1.
+    pub call: u32,
+    /// `provider/model`.
+    pub model: String,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Cost; `None` when the price is not known.
+    pub cost: Option<Micros>,
+}
+
+/// A person's decision, bound to what was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decide {
+    /// The hold it answers.
+    pub hold: HoldId,
+    /// Digest of what was shown.
+    pub digest: Digest,
+    /// What.
+    pub decision: Decision,
+    /// Who.
+    pub by: Actor,
+}
+
+/// Why a command changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// The request is not a usable text.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The run exists already.
+    #[error("the run has started already")]
+    AlreadyStarted,
+    /// There is no such run.
+    #[error("there is no such run")]
+    NotStarted,
+    /// The run has ended.
+    #[error("the run has ended already")]
+    AlreadyEnded,
+    /// The effect is not open: reported before, or taken back.
+    #[error("effect {0} is not open")]
+    EffectNotOpen(u32),
+    /// The outcome does not fit what the effect was.
+    #[error("effect {0} cannot end that way")]
+    WrongOutcome(u32),
+    /// That call was counted before.
+    #[error("call {1} of effect {0} was counted before")]
+    CallCounted(u32, u32),
+    /// The timer is not the current one.
+    #[error("that timer is no longer set")]
+    TimerGone,
+    /// The run waits for nobody.
+    #[error("the run does not wait for a decision")]
+    NoHold,
+    /// Somebody was first.
+    #[error("`{by}` decided `{}` at {at}", decision.word())]
+    AlreadyDecided {
+        /// Who.
+        by: String,
+        /// What.
+        decision: DecisionKind,
+        /// When.
+        at: Timestamp,
+    },
+    /// The hold is another one by now.
+    #[error("the run waits on something else by now")]
+    HoldChanged,
+    /// What was shown is not what is there.
+    #[error("what you were shown has changed since")]
+    DigestChanged,
+    /// The hold does not take that decision.
+    #[error("this hold does not take `{}`", .decision.word())]
+    NotAllowed {
+        /// What was tried.
+        decision: DecisionKind,
+        /// What it takes.
+        allowed: Vec<DecisionKind>,
+    },
+    /// The answer does not fit the question.
+    #[error("{0}")]
+    BadAnswer(String),
+}

@@ -1,0 +1,232 @@
+//! How one run shall be done: trust, limits, models, git. Repository files may only make it stricter.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Check, Micros};
+
+/// Whether a gate opens by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gate {
+    /// Goes on by itself.
+    Auto,
+    /// A person decides.
+    Manual,
+}
+
+impl Gate {
+    /// The stricter of two.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        if self == Self::Manual { self } else { other }
+    }
+}
+
+/// The three trust switches of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trust {
+    /// After the plan.
+    pub planning: Gate,
+    /// After the implementation.
+    pub implementation: Gate,
+    /// Before a fix round.
+    pub fixes: Gate,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self { planning: Gate::Manual, implementation: Gate::Auto, fixes: Gate::Auto }
+    }
+}
+
+/// The name of a trust switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrustKey {
+    /// After the plan.
+    Planning,
+    /// After the implementation.
+    Implementation,
+    /// Before a fix round.
+    Fixes,
+}
+
+impl Trust {
+    /// The switch of that name.
+    #[must_use]
+    pub fn get(&self, key: TrustKey) -> Gate {
+        match key {
+            TrustKey::Planning => self.planning,
+            TrustKey::Implementation => self.implementation,
+            TrustKey::Fixes => self.fixes,
+        }
+    }
+
+    /// Sets the switch of that name.
+    pub fn set(&mut self, key: TrustKey, gate: Gate) {
+        match key {
+            TrustKey::Planning => self.planning = gate,
+            TrustKey::Implementation => self.implementation = gate,
+            TrustKey::Fixes => self.fixes = gate,
+        }
+    }
+}
+
+/// A value in a configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Not a trust switch.
+    #[error("`{0}` is not a trust key; there are `planning`, `implementation` and `fixes`")]
+    TrustKey(String),
+    /// Not a trust value.
+    #[error("`{0}` is not a trust value; use `auto` or `manual`")]
+    TrustValue(String),
+    /// Not `provider/model`.
+    #[error("`{0}` is not a model name; write `provider/model`, for example `anthropic/claude-sonnet-4-5`")]
+    Model(String),
+}
+
+impl FromStr for TrustKey {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "planning" => Ok(Self::Planning),
+            "implementation" => Ok(Self::Implementation),
+            "fixes" => Ok(Self::Fixes),
+            other => Err(ConfigError::TrustKey(other.to_owned())),
+        }
+    }
+}
+
+impl FromStr for Gate {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "manual" => Ok(Self::Manual),
+            other => Err(ConfigError::TrustValue(other.to_owned())),
+        }
+    }
+}
+
+/// A model as `provider/model`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ModelName(String);
+
+impl ModelName {
+    /// The part before the first slash.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        self.0.split_once('/').map_or("", |(provider, _)| provider)
+    }
+
+    /// The part after the first slash.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        self.0.split_once('/').map_or("", |(_, model)| model)
+    }
+
+    /// The whole name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ModelName {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_graphic());
+        match text.split_once('/') {
+            Some((provider, model)) if plain(provider) && plain(model) && text.len() <= 200 => {
+                Ok(Self(text.to_owned()))
+            }
+            _ => Err(ConfigError::Model(text.chars().filter(|c| !c.is_control()).take(60).collect())),
+        }
+    }
+}
+
+impl TryFrom<String> for ModelName {
+    type Error = ConfigError;
+    fn try_from(text: String) -> Result<Self, ConfigError> {
+        text.parse()
+    }
+}
+
+impl From<ModelName> for String {
+    fn from(name: ModelName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What happens to the branch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GitPolicy {
+    /// Branch the run starts from and may be merged into.
+    pub base_branch: String,
+    /// Squash-merge into the base when every gate passed.
+    pub auto_merge: bool,
+    /// Push the branch to the remote, if there is one.
+    pub push: bool,
+}
+
+/// How one run shall be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunConfig {
+    /// Trust switches.
+    pub trust: Trust,
+    /// Questions the agents may ask before a full approval is asked for.
+    pub max_clarifications: u32,
+    /// Model per role.
+    pub models: BTreeMap<String, ModelName>,
+    /// Minutes per stage, over the playbook's own.
+    #[serde(default)]
+    pub timeout_minutes: BTreeMap<String, u32>,
+    /// What happens to the branch.
+    pub git: GitPolicy,
+    /// What the run may spend.
+    pub budget: Option<Micros>,
+    /// Commands that prove a commit.
+    #[serde(default)]
+    pub checks: Vec<Check>,
+    /// Paths that are never committed.
+    #[serde(default)]
+    pub exclude_paths: Vec<String>,
+}
+
+/// What the repository's own file asks for; it can only tighten.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// Stages whose gate must be manual.
+    pub require_approval_for: Vec<String>,
+    /// Whether merging by itself is forbidden.
+    pub forbid_auto_merge: bool,
+}
+
+impl RunConfig {
+    /// Applies a repository's policy: it can close gates, never open them.
+    pub fn tighten(&mut self, policy: &Policy) {
+        for stage in &policy.require_approval_for {
+            if let Ok(key) = stage.parse::<TrustKey>() {
+                self.trust.set(key, Gate::Manual);
+            }
+        }
+        if policy.forbid_auto_merge {
+            self.git.auto_merge = false;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Questions of agents: one hold each, up to the run's limit, then a full approval.
+
+use super::{Draft, hold, stage};
+use crate::{Decision, DecisionKind, Digest, Event, Hold, HoldKind, Question, Rejection, ResponseType};
+
+/// Puts the first question to a person and keeps the rest.
+pub(super) fn ask(draft: &mut Draft, index: usize, mut questions: Vec<Question>) {
+    if questions.is_empty() {
+        return stage::go_on(draft, index);
+    }
+    let question = questions.remove(0);
+    if draft.run.questions_asked >= draft.run.opened().config.max_clarifications {
+        return escalate(draft, index, question, questions);
+    }
+    let number = draft.run.questions_asked + 1;
+    let hold = question_hold(draft, index, HoldKind::Clarification, question, number);
+    draft.record(Event::ClarificationRequested { hold, pending: questions });
+}
+
+/// The answer to a question; the next one follows, or the agent goes on.
+pub(super) fn answered(draft: &mut Draft, index: usize) {
+    let pending = draft.run.pending_questions.clone();
+    if pending.is_empty() { stage::go_on(draft, index) } else { ask(draft, index, pending) }
+}
+
+/// Whether an answer fits its question.
+pub(super) fn check(question: &Question, decision: &Decision) -> Result<(), Rejection> {
+    let Decision::Answer { answer } = decision else { return Ok(()) };
+    let refuse = |text: String| Err(Rejection::BadAnswer(text));
+    let options = question.options.join("`, `");
+    let known = |choice: &String| question.options.contains(choice);
+    if answer.iter().map(String::len).sum::<usize>() > 64 * 1024 {
+        return refuse("the answer is longer than 64 KiB; put the rest in a file of the repository".to_owned());
+    }
+    match question.response_type {
+        ResponseType::Text if answer.len() != 1 || answer[0].trim().is_empty() => {
+            refuse("the answer is empty; say something, or `ignore` the question".to_owned())
+        }
+        ResponseType::SingleChoice if answer.len() != 1 || !answer.iter().all(known) => {
+            refuse(format!("choose one of `{options}`"))
+        }
+        ResponseType::MultipleChoice if answer.is_empty() || !answer.iter().all(known) => {
+            refuse(format!("choose one or more of `{options}`"))
+        }
+        ResponseType::FileUpload if answer.len() != 2 || answer[0].trim().is_empty() => {
+            refuse("send a file: its name and its content".to_owned())
+        }
+        ResponseType::Text | ResponseType::SingleChoice | ResponseType::MultipleChoice | ResponseType::FileUpload => {
+            Ok(())
+        }
+    }
+}
+
+/// The limit is reached: a person looks at the whole, and one decision settles all open questions.
+fn escalate(draft: &mut Draft, index: usize, question: Question, pending: Vec<Question>) {
+    let mut hold = question_hold(draft, index, HoldKind::Approval, question, 0);
+    let max = draft.run.opened().config.max_clarifications;
+    hold.summary = format!("the agent has asked its {max} questions and has another; look at the whole and decide");
+    hold.allowed = vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::Cancel];
+    draft.record(Event::ApprovalRequested { hold, pending });
+}
+
+fn question_hold(draft: &Draft, index: usize, kind: HoldKind, question: Question, number: u32) -> Hold {
+    let parts = [question.question.as_str(), question.context.as_str(), &question.options.join("\u{0}")];
+    let digest = Digest::of([hold::stamp(draft).as_str()].into_iter().chain(parts));
+    Hold {
+        id: draft.next_hold(),
+        kind,
+        stage: Some(draft.run.stage(index).name.clone()),
+        since: draft.now,
+        summary: format!("the {} asks: {}", draft.run.stage(index).role, first_line(&question.question)),
+        artifact: None,
+        question: Some(question),
+        attempt_number: number,
+        digest,
+        allowed: vec![DecisionKind::Answer, DecisionKind::Ignore, DecisionKind::Cancel],
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= 140 { line.to_owned() } else { line.chars().take(139).chain(['…']).collect() }
+}

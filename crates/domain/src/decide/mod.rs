@@ -1,0 +1,117 @@
+//! `decide`: what would change. Routes each command to the file named after what can happen.
+
+mod cancel;
+mod clarify;
+mod finish;
+mod hold;
+mod stage;
+mod start;
+mod timeout;
+mod work;
+
+use jiff::Timestamp;
+
+use crate::evolve::advance;
+use crate::{AgentTask, Command, Effect, Event, Hold, HoldId, Recorded, Rejection, Run, Session, SpendReport};
+
+/// What a decision may depend on besides the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ctx {
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What would change if the command were taken; nothing does until the events are stored.
+pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Rejection> {
+    let mut draft = Draft { run: run.clone(), events: Vec::new(), now: ctx.now };
+    if run.opened.is_none() && !matches!(command, Command::Start(_)) {
+        return Err(Rejection::NotStarted);
+    }
+    match command {
+        Command::Start(start) => start::start(&mut draft, *start)?,
+        Command::Report(report) => work::report(&mut draft, report)?,
+        Command::Spend(spend) => count(&mut draft, spend)?,
+        Command::Decide(decide) => hold::decide(&mut draft, decide)?,
+        Command::TimerFired { timer } => timeout::fire(&mut draft, timer)?,
+        Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
+    }
+    Ok(draft.events)
+}
+
+/// Events being gathered, with the state they lead to, so that each step sees the one before.
+struct Draft {
+    run: Run,
+    events: Vec<Event>,
+    now: Timestamp,
+}
+
+impl Draft {
+    fn record(&mut self, event: Event) {
+        let recorded = Recorded { sequence: self.run.version + 1, at: self.now, event };
+        advance(&mut self.run, &recorded);
+        self.events.push(recorded.event);
+    }
+
+    fn request(&mut self, effect: Effect) {
+        let number = self.run.effects_requested + 1;
+        self.record(Event::EffectRequested { number, effect });
+    }
+
+    /// The id the next recorded hold will have.
+    fn next_hold(&self) -> HoldId {
+        HoldId(self.run.version + 1)
+    }
+
+    fn place(&mut self, hold: Hold) {
+        self.record(Event::HoldPlaced { hold });
+    }
+
+    /// Begins a new conversation for the stage, or goes on with the one it has.
+    fn request_agent(&mut self, index: usize, conversation: Conversation, minutes: u32) {
+        let stage = self.run.stage(index);
+        let session = match (self.run.sessions.get(&stage.role), conversation) {
+            (Some(session), Conversation::GoOn) => Session { attempt: session.attempt + 1, ..session.clone() },
+            (Some(session), Conversation::Fresh) => {
+                Session { role: stage.role.clone(), visit: session.visit + 1, attempt: 1 }
+            }
+            (None, _) => Session { role: stage.role.clone(), visit: 1, attempt: 1 },
+        };
+        let stage_name = stage.name.clone();
+        let at = self.run.stages[index].wip.clone().or_else(|| self.run.head.clone());
+        let at = at.expect("a stage starts only after the branch was created");
+        let deadline = self.now.saturating_add(jiff::SignedDuration::from_mins(i64::from(minutes)));
+        let task = AgentTask {
+            stage: stage_name,
+            session,
+            at,
+            deadline: deadline.unwrap_or(Timestamp::MAX),
+            envelope: self.run.envelope(),
+        };
+        self.request(Effect::RunAgent(task));
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Conversation {
+    Fresh,
+    GoOn,
+}
+
+fn count(draft: &mut Draft, spend: SpendReport) -> Result<(), Rejection> {
+    if spend.effect == 0 || spend.effect > draft.run.effects_requested {
+        return Err(Rejection::EffectNotOpen(spend.effect));
+    }
+    let counted = draft.run.spend.counted.get(&spend.effect).copied().unwrap_or(0);
+    if spend.call <= counted {
+        return Err(Rejection::CallCounted(spend.effect, spend.call));
+    }
+    draft.record(Event::SpendRecorded {
+        effect: spend.effect,
+        call: spend.call,
+        model: spend.model,
+        input_tokens: spend.input_tokens,
+        output_tokens: spend.output_tokens,
+        cost: spend.cost,
+    });
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! One vocabulary for what agents do while they work, whatever program they are.
+
+use serde::{Deserialize, Serialize};
+
+/// Something an agent did; a line of JSON on our own agent's standard output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AgentEvent {
+    /// The conversation began, or goes on.
+    SessionStarted {
+        /// Complete turns found from earlier attempts.
+        resumed_turns: u32,
+    },
+    /// A model call began.
+    TurnStarted {
+        /// From 1.
+        turn: u32,
+    },
+    /// The model said something.
+    MessageDelta {
+        /// Which turn.
+        turn: u32,
+        /// The next piece of text.
+        text: String,
+    },
+    /// The model thought something.
+    ThoughtDelta {
+        /// Which turn.
+        turn: u32,
+        /// The next piece of text.
+        text: String,
+    },
+    /// A tool began.
+    ToolStarted {
+        /// Which turn.
+        turn: u32,
+        /// Which call.
+        call: String,
+        /// The tool's name.
+        tool: String,
+        /// Its input in one line, shortened.
+        input: String,
+    },
+    /// A tool ended.
+    ToolCompleted {
+        /// Which turn.
+        turn: u32,
+        /// Which call.
+        call: String,
+        /// The tool's name.
+        tool: String,
+        /// Whether it worked.
+        ok: bool,
+        /// The end of its output, shortened.
+        output: String,
+        /// How long it took.
+        millis: u64,
+    },
+    /// A turn is complete and stored.
+    TurnCompleted {
+        /// Which turn.
+        turn: u32,
+        /// Tokens sent.
+        input_tokens: u64,
+        /// Tokens received.
+        output_tokens: u64,
+    },
+    /// Something went wrong that the agent copes with.
+    Trouble {
+        /// What.
+        message: String,
+    },
+    /// The agent hands in and ends.
+    Ended {
+        /// What, in a word: `plan`, `pulse`, `review`, `questions`, `model_failed`, `budget_spent`, `gave_up`.
+        hand_in: String,
+    },
+}
