@@ -1,1 +1,15 @@
-//! The engine room.
+//! The loop: one door for every change, one transaction for what it causes, then the effects.
+//! Names only `domain`; stores and runners plug in through the two traits of `ports`.
+#![warn(missing_docs)]
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod boundary;
+mod ports;
+mod row;
+
+pub use boundary::boundary;
+pub use ports::{
+    Append, Appended, Batch, CommandKey, Committed, DueTimer, EffectRunner, FeedItem, Fence, Job, Lease, LeaseWish,
+    Leased, NodeId, OutboxRow, RunFilter, SpendSink, Store, StoreError, TimerChange, Weight,
+};
+pub use row::Row;
