@@ -304,9 +304,11 @@ pub struct Job {
     pub spend: SpendSink,
 }
 
+type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Takes reports of paid model calls; resolves once the report is stored or known to be stored before.
 #[derive(Clone)]
-pub struct SpendSink(pub Arc<dyn Fn(SpendReport) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>);
+pub struct SpendSink(pub Arc<dyn Fn(SpendReport) -> Done + Send + Sync>);
 
 impl SpendSink {
     /// Reports one call.

@@ -1,0 +1,122 @@
+//! What may be asked. Unknown fields are refused by name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A new run. Everything but `project` and `request` has a default.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewRun {
+    /// Absolute path of the repository (or of a folder in it).
+    pub project: String,
+    /// What shall be done.
+    pub request: String,
+    /// Name of the playbook; `autonomous` unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub playbook: Option<String>,
+    /// `planning`, `implementation`, `fixes` to `auto` or `manual`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trust: BTreeMap<String, String>,
+    /// Role to `provider/model`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, String>,
+    /// Questions before a full approval is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_clarifications: Option<u32>,
+    /// Minutes per stage.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub timeout_minutes: BTreeMap<String, u32>,
+    /// Branch to start from; the checked-out one unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
+    /// Squash-merge into the base when every gate passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_merge: Option<bool>,
+    /// Push the branch to the remote, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<bool>,
+    /// What the run may spend, in dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Commands that prove a commit; the project's own unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<CheckSpec>>,
+}
+
+/// A command that proves a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CheckSpec {
+    /// What people call it.
+    pub name: String,
+    /// Shell command.
+    pub command: String,
+}
+
+/// A decision on the hold a run waits on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DecideRequest {
+    /// One of the hold's `allowed` words.
+    pub decision: String,
+    /// Digest of what was shown.
+    pub digest: String,
+    /// The hold's id; the current one unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<String>,
+    /// Notes, feedback, hint, guidance or reason, as the decision takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The answer, or the chosen options, for `answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Vec<String>>,
+    /// For `extend`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u32>,
+    /// For `raise`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+}
+
+/// Yes, to exactly what was shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ApproveRequest {
+    /// Digest of what was shown.
+    pub digest: String,
+    /// Notes for the next stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+/// No, with what to change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RequestChanges {
+    /// Digest of what was shown.
+    pub digest: String,
+    /// What to change.
+    pub feedback: String,
+}
+
+/// The answer to a clarification; its id in the path names the exact question.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerRequest {
+    /// One text, or the chosen options; for `file_upload` the file's name and its content.
+    pub answer: Vec<String>,
+    /// Digest of what was shown, if the client wants it checked as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CancelRequest {
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}

@@ -1,0 +1,275 @@
+//! What is shown.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// Its id.
+    pub id: String,
+    /// Path of the repository.
+    pub project: String,
+    /// What was asked.
+    pub request: String,
+    /// Name of the playbook.
+    pub playbook: String,
+    /// `queued`, `running`, `awaiting_approval` …
+    pub status: String,
+    /// Stage it is in.
+    pub stage: Option<String>,
+    /// Its branch.
+    pub branch: String,
+    /// The branch it starts from.
+    pub base: String,
+    /// Merged commit, or the branch's tip.
+    pub commit: Option<String>,
+    /// When it was started.
+    #[schema(value_type = String)]
+    pub created_at: Timestamp,
+    /// When anything last happened.
+    #[schema(value_type = String)]
+    pub updated_at: Timestamp,
+    /// When it ended.
+    #[schema(value_type = Option<String>)]
+    pub completed_at: Option<Timestamp>,
+    /// Questions put to people.
+    pub clarification_count: u32,
+    /// What it waits for.
+    pub hold: Option<HoldView>,
+    /// What was made.
+    pub artifacts: Vec<ArtifactView>,
+    /// Money and tokens.
+    pub spend: SpendView,
+    /// Isolation its agents ran in: `sandboxed`, `restricted`, `unsandboxed`.
+    pub tier: Option<String>,
+    /// Why it failed.
+    pub failure: Option<String>,
+    /// The commit on the base branch, once merged. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<String>,
+    /// The stages of its playbook. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageView>,
+    /// Number of its last event.
+    pub version: u64,
+}
+
+/// One stage of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StageView {
+    /// Its name.
+    pub name: String,
+    /// Who does it.
+    pub role: String,
+    /// `pending`, `active`, `holding`, `done`.
+    pub state: String,
+    /// How often it began.
+    pub visits: u32,
+    /// When it first began.
+    #[schema(value_type = Option<String>)]
+    pub started_at: Option<Timestamp>,
+    /// When it was last done.
+    #[schema(value_type = Option<String>)]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HoldView {
+    /// Its id, unique over all runs.
+    pub id: String,
+    /// The run.
+    pub run: String,
+    /// `approval`, `clarification`, `fix` …
+    pub kind: String,
+    /// Stage it belongs to.
+    pub stage: Option<String>,
+    /// Since when.
+    #[schema(value_type = String)]
+    pub since: Timestamp,
+    /// Binds a decision to what is shown.
+    pub digest: String,
+    /// One or two sentences.
+    pub summary: String,
+    /// The decisions it takes.
+    pub allowed: Vec<String>,
+    /// What is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<ArtifactView>,
+    /// The question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// Why it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// What may be chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
+    /// `text`, `single_choice`, `multiple_choice`, `file_upload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_type: Option<String>,
+    /// Which question of the run this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_number: Option<u32>,
+}
+
+/// An artifact, without its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactView {
+    /// `spec`, `code`, `validation_report`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Stage that made it.
+    pub stage: String,
+    /// 1, 2, 3 …
+    pub version: u32,
+    /// File in the commit.
+    pub path: Option<String>,
+    /// Commit that holds it.
+    pub commit: String,
+    /// Digest of its content.
+    pub digest: String,
+    /// One line.
+    pub title: String,
+    /// Changed files, for code.
+    pub files: Vec<String>,
+    /// When it was made.
+    #[schema(value_type = String)]
+    pub created_at: Timestamp,
+}
+
+/// An artifact with its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactContent {
+    /// What it is.
+    pub artifact: ArtifactView,
+    /// The text: the file, or for code the unified diff.
+    pub content: String,
+    /// The spec's diagrams drawn for a terminal; empty where there are none.
+    pub drawings: Vec<String>,
+}
+
+/// Money and tokens.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpendView {
+    /// What is known to be spent.
+    pub usd: f64,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Model calls.
+    pub calls: u64,
+    /// The limit. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_usd: Option<f64>,
+    /// Calls whose price is not known. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced_calls: Option<u64>,
+}
+
+/// One model call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SpendCall {
+    /// Stage that made it.
+    pub stage: String,
+    /// `provider/model`.
+    pub model: String,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Cost; absent when the price is not known.
+    pub usd: Option<f64>,
+    /// When it was counted.
+    #[schema(value_type = String)]
+    pub at: Timestamp,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventView {
+    /// The run.
+    pub run: String,
+    /// 1, 2, 3 … per run.
+    pub sequence: u64,
+    /// `RUN_STARTED` …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// When.
+    #[schema(value_type = String)]
+    pub timestamp: Timestamp,
+    /// What.
+    #[schema(value_type = Object)]
+    pub payload: Value,
+}
+
+/// Changed files and the diff of a run's branch against its base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DiffView {
+    /// From.
+    pub base: String,
+    /// To.
+    pub head: String,
+    /// Per file.
+    pub files: Vec<FileChangeView>,
+    /// Unified diff; cut when very long.
+    pub diff: String,
+    /// Whether it was cut.
+    pub truncated: bool,
+}
+
+/// One changed file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChangeView {
+    /// Path.
+    pub path: String,
+    /// `A`, `M`, `D`, `T`.
+    pub status: String,
+    /// Added lines; absent for binary files.
+    pub added: Option<u64>,
+    /// Deleted lines; absent for binary files.
+    pub deleted: Option<u64>,
+}
+
+/// Why a run is not moving.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhyView {
+    /// The run.
+    pub run: String,
+    /// Its status.
+    pub status: String,
+    /// What it waits for.
+    pub waits_for: String,
+    /// Since when.
+    #[schema(value_type = String)]
+    pub since: Timestamp,
+    /// What unblocks it.
+    pub unblocked_by: Vec<String>,
+}
+
+/// `server.json`: where the server is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerInfo {
+    /// Its address.
+    pub url: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+}
