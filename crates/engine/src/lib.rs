@@ -4,10 +4,15 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod boundary;
+mod desk;
+mod flights;
+mod handle;
 mod ports;
 mod row;
+mod timers;
 
 pub use boundary::boundary;
+pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};
 pub use ports::{
     Append, Appended, Batch, CommandKey, Committed, DueTimer, EffectRunner, FeedItem, Fence, Job, Lease, LeaseWish,
     Leased, NodeId, OutboxRow, RunFilter, SpendSink, Store, StoreError, TimerChange, Weight,

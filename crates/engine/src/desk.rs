@@ -1,0 +1,409 @@
+//! The desk: the one thread that decides and writes. It takes what has queued up, decides each command on the
+//! state the one before led to, commits all in one transaction, and only then answers and acts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use domain::{Command, Ctx, EffectId, Rejection, Report, Run, RunId, decide, evolve};
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::flights::Flights;
+use crate::handle::{Ask, fold};
+use crate::timers::LEASE;
+use crate::{
+    Append, Appended, Batch, Clock, CommandKey, Engine, Fence, Lease, LeaseWish, Leased, NodeId, Parts, Receipt,
+    Refusal, Row, Store, StoreError, TimerChange, Weight,
+};
+
+// One fsync for at most so many commands: more would make the first of them wait too long.
+const MAX_BATCH: usize = 512;
+
+pub(crate) struct Desk {
+    store: Arc<dyn Store>,
+    clock: Clock,
+    node: NodeId,
+    engine: Engine,
+    flights: Flights,
+    // Runs this node works on. A run that waits or has ended is not here: it costs one row.
+    hot: HashMap<RunId, Arc<Run>>,
+    // Whether there may be effects that nobody works on.
+    backlog: bool,
+    position: watch::Sender<u64>,
+    due: watch::Sender<Option<Timestamp>>,
+}
+
+/// A command on its way through a batch.
+struct Pending {
+    run: RunId,
+    command: Command,
+    key: Option<CommandKey>,
+    fence: Option<Fence>,
+    reply: Reply,
+}
+
+enum Reply {
+    Submit(oneshot::Sender<Result<Receipt, Refusal>>),
+    Report(oneshot::Sender<Result<(), StoreError>>),
+}
+
+impl Reply {
+    // The asker may have left; what was recorded stands.
+    fn send(self, result: Result<Receipt, Refusal>) {
+        match self {
+            Self::Submit(reply) => drop(reply.send(result)),
+            Self::Report(reply) => drop(reply.send(match result {
+                Ok(_) | Err(Refusal::Rejected(_) | Refusal::ShortIdTaken | Refusal::Stopped) => Ok(()),
+                Err(Refusal::Store(error)) => Err(error),
+            })),
+        }
+    }
+}
+
+type NewEffect = (u32, domain::Effect, Option<Lease>);
+
+/// A decided command, waiting for its transaction.
+struct Decided {
+    pending: Pending,
+    after: Arc<Run>,
+    starts: Vec<Leased>,
+}
+
+impl Desk {
+    pub(crate) fn open(
+        parts: Parts,
+        engine: Engine,
+        position: watch::Sender<u64>,
+        due: watch::Sender<Option<Timestamp>>,
+        busy: Arc<AtomicUsize>,
+    ) -> Self {
+        let flights = Flights::new(parts.runner, parts.slots, busy);
+        let Parts { store, clock, node, .. } = parts;
+        Self { store, clock, node, engine, flights, hot: HashMap::new(), backlog: true, position, due }
+    }
+
+    pub(crate) fn spawn(mut self, mut inbox: mpsc::Receiver<Ask>) {
+        let work = move || {
+            self.process(Vec::new());
+            while let Some(first) = inbox.blocking_recv() {
+                let mut asks = vec![first];
+                while asks.len() < MAX_BATCH
+                    && let Ok(ask) = inbox.try_recv()
+                {
+                    asks.push(ask);
+                }
+                if !self.take(asks) {
+                    break;
+                }
+            }
+            self.flights.ground();
+        };
+        let thread = std::thread::Builder::new().name("desk".to_owned()).spawn(work);
+        thread.expect("a process that cannot start one thread cannot run at all");
+    }
+
+    /// Handles one round of asks; `false` ends the desk.
+    fn take(&mut self, asks: Vec<Ask>) -> bool {
+        let mut pending = Vec::with_capacity(asks.len());
+        let mut stop = None;
+        for ask in asks {
+            match ask {
+                Ask::Submit { run, command, key, reply } => {
+                    pending.push(Pending { run, command: *command, key, fence: None, reply: Reply::Submit(reply) });
+                }
+                Ask::Report { effect: EffectId { run, number }, epoch, outcome, reply } => {
+                    let command = Command::Report(Report { effect: number, outcome: *outcome });
+                    let fence = Some(Fence { number, epoch });
+                    pending.push(Pending { run, command, key: None, fence, reply: Reply::Report(reply) });
+                }
+                Ask::Look => self.backlog = true,
+                Ask::Stop { reply } => stop = Some(reply),
+            }
+        }
+        let alive = self.process(pending);
+        if let Some(reply) = stop {
+            // Stopping waits for nobody; the asker may have left.
+            let _ = reply.send(());
+            return false;
+        }
+        alive
+    }
+
+    /// Decides, commits, answers, acts. Commands that another writer overtook are decided again.
+    fn process(&mut self, mut pending: Vec<Pending>) -> bool {
+        // Every pass writes what fits; a run cannot be overtaken for ever, and the bound says so.
+        for _ in 0..16 {
+            let now = self.now();
+            let (decided, rejected, batch) = self.decide_all(std::mem::take(&mut pending), now);
+            if batch.appends.is_empty() && batch.lease.is_none() {
+                reject(rejected);
+                return true;
+            }
+            let committed = match self.store.commit(&batch) {
+                Ok(committed) => committed,
+                Err(error) => return self.failed(decided, rejected, &error),
+            };
+            reject(rejected);
+            if let Some(wish) = &batch.lease {
+                self.backlog = may_have_left_some(wish, &committed.leased);
+            }
+            let leased = committed.leased;
+            pending = self.settle(decided, batch.appends, committed.appended);
+            for leased in leased {
+                self.start(leased);
+            }
+            self.position.send_if_modified(|known| {
+                let changed = *known != committed.position;
+                *known = committed.position;
+                changed
+            });
+            if pending.is_empty() {
+                return true;
+            }
+        }
+        for left in pending {
+            left.reply.send(Err(Refusal::Store(StoreError::Busy)));
+        }
+        true
+    }
+
+    fn decide_all(&mut self, pending: Vec<Pending>, now: Timestamp) -> (Vec<Decided>, Vec<(Reply, Refusal)>, Batch) {
+        let mut batch = Batch::default();
+        let mut decided = Vec::with_capacity(pending.len());
+        let mut rejected = Vec::new();
+        let (mut heavy, mut light) = self.flights.free();
+        for one in pending {
+            match self.decide_one(&one, now, &mut heavy, &mut light) {
+                Ok((append, after, starts)) => {
+                    self.hot.insert(one.run.clone(), Arc::clone(&after));
+                    batch.appends.push(append);
+                    decided.push(Decided { pending: one, after, starts });
+                }
+                Err(refusal) => match self.repeated(&one) {
+                    Some(receipt) => one.reply.send(receipt),
+                    None => rejected.push((one.reply, refusal)),
+                },
+            }
+        }
+        if self.backlog && (heavy > 0 || light > 0) {
+            batch.lease = Some(LeaseWish { node: self.node.clone(), now, until: until(now), heavy, light });
+        }
+        (decided, rejected, batch)
+    }
+
+    fn decide_one(
+        &mut self,
+        one: &Pending,
+        now: Timestamp,
+        heavy: &mut usize,
+        light: &mut usize,
+    ) -> Result<(Append, Arc<Run>, Vec<Leased>), Refusal> {
+        let before = self.find(&one.run)?;
+        let events = decide(&before, one.command.clone(), &Ctx { now })?;
+        let mut after = (*before).clone();
+        let mut recorded = Vec::with_capacity(events.len());
+        for event in events {
+            let one = domain::Recorded { sequence: after.version + 1, at: now, event };
+            after = evolve(after, &one);
+            recorded.push(one);
+        }
+        let removed: Vec<u32> = gone(&before, &after);
+        let finished = one.fence.map(|fence| fence.number);
+        if let Some(number) = finished.filter(|number| self.flights.number(&one.run) == Some(*number)) {
+            // Its slot is free for what follows; the flight itself lands once the report is stored.
+            match before.open_effects.get(&number).map(Weight::of) {
+                Some(Weight::Heavy) => *heavy += 1,
+                Some(Weight::Light) => *light += 1,
+                None => {}
+            }
+        }
+        let (added, starts) = self.plan_starts(&one.run, &before, &after, &removed, now, heavy, light);
+        let append = Append {
+            run: one.run.clone(),
+            expected: before.version,
+            events: recorded,
+            added,
+            removed,
+            fence: one.fence,
+            timer: timer_change(&before, &after),
+            row: Some(Row::of(&after)),
+            key: one.key.clone(),
+        };
+        Ok((append, Arc::new(after), starts))
+    }
+
+    /// New effects start at once where nothing of the run is in the air and a slot is free; else they queue.
+    #[expect(clippy::too_many_arguments, reason = "two counters that the whole batch shares")]
+    fn plan_starts(
+        &mut self,
+        id: &RunId,
+        before: &Run,
+        after: &Run,
+        removed: &[u32],
+        now: Timestamp,
+        heavy: &mut usize,
+        light: &mut usize,
+    ) -> (Vec<NewEffect>, Vec<Leased>) {
+        let mut lane_free = match self.flights.number(id) {
+            Some(flying) => removed.contains(&flying),
+            None => before.open_effects.keys().all(|open| removed.contains(open)),
+        };
+        let mut added = Vec::new();
+        let mut starts = Vec::new();
+        for (number, effect) in &after.open_effects {
+            if *number <= before.effects_requested {
+                continue;
+            }
+            let slot = match Weight::of(effect) {
+                Weight::Heavy => &mut *heavy,
+                Weight::Light => &mut *light,
+            };
+            let lease =
+                (lane_free && *slot > 0).then(|| Lease { node: self.node.clone(), until: until(now), epoch: 1 });
+            match &lease {
+                Some(lease) => {
+                    *slot -= 1;
+                    lane_free = false;
+                    let id = EffectId { run: id.clone(), number: *number };
+                    starts.push(Leased { id, effect: effect.clone(), lease: lease.clone() });
+                }
+                None => self.backlog = true,
+            }
+            added.push((*number, effect.clone(), lease));
+        }
+        (added, starts)
+    }
+
+    /// After the commit: answers go out, flights land and start. Returns what has to be decided again.
+    fn settle(&mut self, decided: Vec<Decided>, appends: Vec<Append>, results: Vec<Appended>) -> Vec<Pending> {
+        let mut again = Vec::new();
+        for ((one, append), result) in decided.into_iter().zip(appends).zip(results) {
+            let run = one.pending.run.clone();
+            match result {
+                Appended::Done => self.done(one, &append),
+                Appended::Conflict => {
+                    self.hot.remove(&run);
+                    again.push(one.pending);
+                }
+                Appended::Fenced => {
+                    self.hot.remove(&run);
+                    if let Some(fence) = append.fence {
+                        self.flights.land(&run, fence.number);
+                    }
+                    one.pending.reply.send(Err(Refusal::Rejected(Rejection::EffectNotOpen(
+                        append.fence.map_or(0, |fence| fence.number),
+                    ))));
+                }
+                Appended::Repeated(known, _) => {
+                    self.hot.remove(&run);
+                    let receipt = self.receipt_of(&known);
+                    one.pending.reply.send(receipt);
+                }
+                Appended::ShortIdTaken => {
+                    self.hot.remove(&run);
+                    one.pending.reply.send(Err(Refusal::ShortIdTaken));
+                }
+            }
+        }
+        again
+    }
+
+    fn done(&mut self, one: Decided, append: &Append) {
+        let run = one.pending.run;
+        for number in &append.removed {
+            self.flights.land(&run, *number);
+        }
+        if let TimerChange::Set(timer) = append.timer {
+            self.due.send_if_modified(|due| {
+                let sooner = due.is_none_or(|known| timer.at < known);
+                *due = if sooner { Some(timer.at) } else { *due };
+                sooner
+            });
+        }
+        for leased in one.starts {
+            self.flights.start(leased, Arc::clone(&one.after), self.engine.clone());
+        }
+        one.pending.reply.send(Ok(Receipt { run: Arc::clone(&one.after), repeated: false }));
+        if !self.flights.is_flying(&run) {
+            self.hot.remove(&run);
+        }
+    }
+
+    fn start(&mut self, leased: Leased) {
+        match self.find(&leased.id.run) {
+            Ok(run) => {
+                self.hot.insert(leased.id.run.clone(), Arc::clone(&run));
+                self.flights.start(leased, run, self.engine.clone());
+            }
+            // The lease runs out and the effect is taken up again.
+            Err(refusal) => tracing::error!(effect = %leased.id, %refusal, "a leased effect's run cannot be read"),
+        }
+    }
+
+    /// Nothing was written: everybody is told, and what was only in memory is forgotten.
+    fn failed(&mut self, decided: Vec<Decided>, rejected: Vec<(Reply, Refusal)>, error: &StoreError) -> bool {
+        tracing::error!(%error, "a transaction failed");
+        for one in decided {
+            self.hot.remove(&one.pending.run);
+            one.pending.reply.send(Err(Refusal::Store(error.clone())));
+        }
+        for (reply, _) in rejected {
+            reply.send(Err(Refusal::Store(error.clone())));
+        }
+        !error.is_fatal()
+    }
+
+    fn find(&self, id: &RunId) -> Result<Arc<Run>, StoreError> {
+        if let Some(run) = self.hot.get(id) {
+            return Ok(Arc::clone(run));
+        }
+        let events = self.store.events(id, 0)?;
+        Ok(Arc::new(fold(id, events).unwrap_or_else(|| Run::unopened(id.clone()))))
+    }
+
+    /// A rejected command whose key was taken before is a repeat, not a refusal.
+    fn repeated(&self, one: &Pending) -> Option<Result<Receipt, Refusal>> {
+        let key = one.key.as_ref()?;
+        let (run, _) = self.store.command(key).ok().flatten()?;
+        Some(self.receipt_of(&run))
+    }
+
+    fn receipt_of(&self, run: &RunId) -> Result<Receipt, Refusal> {
+        Ok(Receipt { run: self.find(run)?, repeated: true })
+    }
+
+    /// Whole milliseconds: what is stored must come back equal.
+    fn now(&self) -> Timestamp {
+        let now = (self.clock)();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+    }
+}
+
+/// A wish that was filled to its limit may have left effects behind.
+fn may_have_left_some(wish: &LeaseWish, leased: &[Leased]) -> bool {
+    let heavy = leased.iter().filter(|leased| Weight::of(&leased.effect) == Weight::Heavy).count();
+    heavy >= wish.heavy || leased.len() - heavy >= wish.light
+}
+
+fn reject(rejected: Vec<(Reply, Refusal)>) {
+    for (reply, refusal) in rejected {
+        reply.send(Err(refusal));
+    }
+}
+
+fn gone(before: &Run, after: &Run) -> Vec<u32> {
+    before.open_effects.keys().filter(|number| !after.open_effects.contains_key(number)).copied().collect()
+}
+
+fn timer_change(before: &Run, after: &Run) -> TimerChange {
+    match (before.timer(), after.timer()) {
+        (before, after) if before == after => TimerChange::Keep,
+        (_, Some(timer)) => TimerChange::Set(timer),
+        (_, None) => TimerChange::Clear,
+    }
+}
+
+fn until(now: Timestamp) -> Timestamp {
+    now.saturating_add(LEASE).unwrap_or(Timestamp::MAX)
+}

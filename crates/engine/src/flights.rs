@@ -1,0 +1,147 @@
+//! Flights: effects being worked on by this process, each in a task of its own, one at a time per run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use domain::{Command, EffectId, Run, RunId, SpendReport};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::handle::Refusal;
+use crate::{EffectRunner, Engine, Job, Leased, Slots, SpendSink, Weight, boundary};
+
+/// The effects in the air.
+pub(crate) struct Flights {
+    runtime: Handle,
+    runner: Arc<dyn EffectRunner>,
+    slots: Slots,
+    in_air: HashMap<RunId, Flight>,
+    // Tasks that were told to stop; the run's next effect waits for them.
+    leaving: HashMap<RunId, JoinHandle<()>>,
+    heavy: usize,
+    light: usize,
+    busy: Arc<AtomicUsize>,
+}
+
+struct Flight {
+    number: u32,
+    weight: Weight,
+    task: JoinHandle<()>,
+}
+
+impl Flights {
+    pub(crate) fn new(runner: Arc<dyn EffectRunner>, slots: Slots, busy: Arc<AtomicUsize>) -> Self {
+        let runtime = Handle::current();
+        Self { runtime, runner, slots, in_air: HashMap::new(), leaving: HashMap::new(), heavy: 0, light: 0, busy }
+    }
+
+    /// Free heavy and light slots.
+    pub(crate) fn free(&self) -> (usize, usize) {
+        (self.slots.heavy.saturating_sub(self.heavy), self.slots.light.saturating_sub(self.light))
+    }
+
+    pub(crate) fn is_flying(&self, run: &RunId) -> bool {
+        self.in_air.contains_key(run)
+    }
+
+    pub(crate) fn number(&self, run: &RunId) -> Option<u32> {
+        self.in_air.get(run).map(|flight| flight.number)
+    }
+
+    /// Starts an effect. The run's earlier task, if it was told to stop, is waited for first.
+    pub(crate) fn start(&mut self, leased: Leased, run: Arc<Run>, engine: Engine) {
+        let weight = Weight::of(&leased.effect);
+        let (id, number, before) = (leased.id.run.clone(), leased.id.number, self.leaving.remove(&leased.id.run));
+        let spend = spend_sink(engine.clone(), id.clone());
+        let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend };
+        let runner = Arc::clone(&self.runner);
+        let epoch = leased.lease.epoch;
+        let task = self.runtime.spawn(async move {
+            if let Some(before) = before {
+                // A task that was told to stop ends with an error; only its end matters.
+                let _ = before.await;
+            }
+            fly(runner, job, epoch, engine).await;
+        });
+        self.add(weight);
+        self.in_air.insert(id, Flight { number, weight, task });
+    }
+
+    /// The effect was reported, or is no longer wanted: its slot is free, its task told to stop.
+    pub(crate) fn land(&mut self, run: &RunId, number: u32) {
+        if self.in_air.get(run).is_none_or(|flight| flight.number != number) {
+            return;
+        }
+        if let Some(flight) = self.in_air.remove(run) {
+            self.remove(flight.weight);
+            if !flight.task.is_finished() {
+                flight.task.abort();
+                self.leaving.insert(run.clone(), flight.task);
+            }
+        }
+        self.leaving.retain(|_, task| !task.is_finished());
+    }
+
+    /// Lets go of everything.
+    pub(crate) fn ground(&mut self) {
+        for (_, flight) in self.in_air.drain() {
+            flight.task.abort();
+        }
+        self.busy.store(0, Ordering::SeqCst);
+    }
+
+    fn add(&mut self, weight: Weight) {
+        match weight {
+            Weight::Heavy => self.heavy += 1,
+            Weight::Light => self.light += 1,
+        }
+        self.busy.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn remove(&mut self, weight: Weight) {
+        match weight {
+            Weight::Heavy => self.heavy -= 1,
+            Weight::Light => self.light -= 1,
+        }
+        self.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Does one effect and reports it until the report is stored or known to be worthless.
+async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine) {
+    let id: EffectId = job.id.clone();
+    let word = job.effect.word();
+    tracing::debug!(effect = %id, word, "effect starts");
+    boundary("effect.before");
+    let outcome = runner.run(job).await;
+    boundary("effect.after");
+    tracing::debug!(effect = %id, word, outcome = outcome.word(), "effect ended");
+    loop {
+        match engine.report(&id, epoch, &outcome).await {
+            Ok(()) | Err(Refusal::Stopped | Refusal::Rejected(_) | Refusal::ShortIdTaken) => return,
+            Err(Refusal::Store(error)) => {
+                tracing::warn!(effect = %id, %error, "a report could not be stored; trying again");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+fn spend_sink(engine: Engine, run: RunId) -> SpendSink {
+    SpendSink(Arc::new(move |spend: SpendReport| {
+        let (engine, run) = (engine.clone(), run.clone());
+        Box::pin(async move {
+            loop {
+                match engine.submit(run.clone(), Command::Spend(spend.clone()), None).await {
+                    Ok(_) | Err(Refusal::Rejected(_) | Refusal::Stopped | Refusal::ShortIdTaken) => return,
+                    Err(Refusal::Store(error)) => {
+                        tracing::warn!(%run, %error, "a paid call could not be stored; trying again");
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                    }
+                }
+            }
+        })
+    }))
+}
