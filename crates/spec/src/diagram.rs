@@ -199,6 +199,7 @@ pub enum DiagramError {
         /// Line within the diagram, counted from 1.
         line: usize,
         reason: String,
+        hint: &'static str,
     },
     #[error("the diagram is too large: {found} {measure}, at most {limit}")]
     TooLarge {
@@ -218,10 +219,7 @@ impl DiagramError {
                 "begin with `flowchart TD`, `sequenceDiagram`, `classDiagram`, \
                  `stateDiagram-v2` or `erDiagram`"
             }
-            Self::Syntax { .. } => {
-                "close every bracket, and put labels with punctuation in quotes: \
-                 `A[\"Pay (card)\"]`"
-            }
+            Self::Syntax { hint, .. } => hint,
             Self::TooLarge { .. } => "split it into several smaller diagrams",
             Self::Unreadable { .. } => "write the diagram in a simpler way",
         }

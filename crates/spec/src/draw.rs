@@ -1,6 +1,15 @@
-//! Draws a diagram for a terminal, in Unicode and without colours. When it is too
-//! wide it is turned (top-down to left-right or back), and when that does not help
-//! the reader gets the source with a line that says why. Never clips a label.
+//! Draws a diagram for a terminal, in Unicode and without colours. The library's
+//! drawing is used when it can be read in only one way, turned if it is too wide
+//! (top-down to left-right or back); otherwise our own plainer one. When nothing
+//! fits the reader gets the source, with a line that says why. Never clips a label.
+
+mod canvas;
+mod clear;
+mod entity;
+mod order;
+mod rails;
+mod tables;
+mod tidy;
 
 use merman::ascii::{
     AsciiLayoutProfile, AsciiRenderOptions, AsciiRenderer, AsciiResourcePolicy, AsciiViewportPolicy,
@@ -8,8 +17,11 @@ use merman::ascii::{
 use merman::resources::ResourceProfile;
 use merman::{Engine, OperationControl, RenderSemanticModel};
 
-use crate::diagram::{Diagram, DiagramError};
+use crate::diagram::{Diagram, DiagramError, DiagramKind};
 use crate::mermaid;
+
+/// Where long labels break in our own drawing: first wide, then narrow.
+const PLAIN_LABEL_WIDTHS: [usize; 2] = [40, 20];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DrawError {
@@ -19,13 +31,17 @@ pub enum DrawError {
 
 /// The drawing, at most `width` columns wide, or the source with a note.
 pub fn terminal(diagram_source: &str, width: usize) -> Result<String, DrawError> {
-    Diagram::parse(diagram_source)?;
-    let model = mermaid::model(diagram_source)?.into_parts().1;
+    let diagram = Diagram::parse(diagram_source)?;
+    let model = drawable(mermaid::model(diagram_source)?.into_parts().1);
+    let turned = turned(&model);
     let mut narrowest: Option<usize> = None;
-    for attempt in attempts(model) {
-        let Some(drawing) = render(&attempt) else {
-            continue;
-        };
+    let clear = std::iter::once(&model)
+        .chain(&turned)
+        .flat_map(|model| attempts(model, &diagram));
+    let plain = PLAIN_LABEL_WIDTHS
+        .iter()
+        .filter_map(|label| plain(&diagram, *label, width));
+    for drawing in clear.chain(plain) {
         if drawing.width <= width {
             return Ok(drawing.text);
         }
@@ -40,30 +56,56 @@ pub fn terminal(diagram_source: &str, width: usize) -> Result<String, DrawError>
     Ok(format!("{note}\n{}", visible(diagram_source)))
 }
 
-struct Attempt {
-    model: RenderSemanticModel,
-    profile: AsciiLayoutProfile,
-}
-
 struct Drawing {
     text: String,
     width: usize,
 }
 
-/// As written, then tighter, then turned, then turned and tighter.
-fn attempts(model: RenderSemanticModel) -> Vec<Attempt> {
-    const PROFILES: [AsciiLayoutProfile; 2] =
-        [AsciiLayoutProfile::Canonical, AsciiLayoutProfile::Compact];
-    let turned = turned(&model);
-    std::iter::once(model)
-        .chain(turned)
-        .flat_map(|model| {
-            PROFILES.map(|profile| Attempt {
-                model: model.clone(),
-                profile,
-            })
-        })
-        .collect()
+/// As written, then tighter; only those that can be read in one way.
+fn attempts<'a>(
+    model: &'a RenderSemanticModel,
+    diagram: &'a Diagram,
+) -> impl Iterator<Item = Drawing> + use<'a> {
+    [AsciiLayoutProfile::Canonical, AsciiLayoutProfile::Compact]
+        .into_iter()
+        .filter_map(move |profile| render(model, profile))
+        .filter(|drawing| is_readable(diagram, &drawing.text))
+}
+
+/// In a sequence every message meets the lines of its participants, which is no fault.
+fn is_readable(diagram: &Diagram, drawing: &str) -> bool {
+    clear::is_for_people(drawing)
+        && (diagram.kind == DiagramKind::Sequence
+            || (clear::is_clear(drawing) && clear::labels_stand_apart(drawing, &diagram.edges)))
+}
+
+/// Our own drawing, which every diagram but a sequence has.
+fn plain(diagram: &Diagram, label_width: usize, width: usize) -> Option<Drawing> {
+    match diagram.kind {
+        DiagramKind::Flowchart | DiagramKind::State => {
+            Some(rails::draw(diagram, label_width, width))
+        }
+        DiagramKind::Class | DiagramKind::EntityRelationship => Some(tables::draw(diagram, width)),
+        DiagramKind::Sequence => None,
+    }
+}
+
+/// The library spells out every field of an entity's attribute; its class boxes
+/// read better, so entities are drawn as classes. It would also show the entities
+/// (`&lt;`) of a flowchart's labels.
+fn drawable(model: RenderSemanticModel) -> RenderSemanticModel {
+    match model {
+        RenderSemanticModel::Er(model) => RenderSemanticModel::Class(entity::as_classes(&model)),
+        RenderSemanticModel::Flowchart(mut model) => {
+            mermaid::plain_labels(&mut model);
+            RenderSemanticModel::Flowchart(model)
+        }
+        other @ (RenderSemanticModel::Sequence(_)
+        | RenderSemanticModel::Class(_)
+        | RenderSemanticModel::State(_)
+        | RenderSemanticModel::Error(_)
+        | RenderSemanticModel::CustomJson(_)) => other,
+    }
 }
 
 /// The same diagram in the other direction; none for one that has no direction.
@@ -91,15 +133,19 @@ fn other_direction(direction: &str) -> String {
     }
 }
 
-/// `None` when the library has no drawing for it, within fixed limits of work.
-fn render(attempt: &Attempt) -> Option<Drawing> {
-    let options = AsciiRenderOptions::unicode().with_layout_profile(attempt.profile);
+/// `None` when the library has no drawing for it within fixed limits of work.
+fn render(model: &RenderSemanticModel, profile: AsciiLayoutProfile) -> Option<Drawing> {
+    // Narrower gaps let the library cross an arrow with the head of another.
+    let options = AsciiRenderOptions::unicode()
+        .with_layout_profile(profile)
+        .with_node_padding_y(0)
+        .with_graph_padding_y(4);
     let output = mermaid::guarded(|| {
         let context = Engine::new().begin_operation().ok()?;
         AsciiRenderer::new(options)
             .and_then(|renderer| {
                 renderer.render_model_report(
-                    &attempt.model,
+                    model,
                     AsciiViewportPolicy::unrestricted(),
                     &OperationControl::new(),
                     &context,
@@ -111,7 +157,7 @@ fn render(attempt: &Attempt) -> Option<Drawing> {
     let output = output.ok().flatten()?;
     Some(Drawing {
         width: output.emitted_extent.width,
-        text: output.text,
+        text: tidy::tidy(&output.text),
     })
 }
 

@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(error.line(), Some(5));
         let prompt = error.retry_prompt();
         assert!(prompt.contains("line 5 of the plan"), "{prompt}");
-        assert!(prompt.contains("close every bracket"), "{prompt}");
+        assert!(prompt.contains("close every bracket and quote"), "{prompt}");
     }
 
     #[test]

@@ -10,11 +10,12 @@ fn tests_dir() -> PathBuf {
 
 #[track_caller]
 fn check(name: &str, width: usize) {
-    let source = fs::read_to_string(tests_dir().join(format!("diagrams/{name}.mmd"))).unwrap();
-    let drawn = spec::draw::terminal(&source, width).unwrap();
+    let path = tests_dir().join(format!("diagrams/{name}.mmd"));
+    let source = fs::read_to_string(path).expect("every sample has a file");
+    let drawn = spec::draw::terminal(&source, width).expect("every sample is valid Mermaid");
     let path = tests_dir().join(format!("snapshots/{name}.{width}.txt"));
     if std::env::var_os("UPDATE_DRAWINGS").is_some() {
-        fs::write(&path, &drawn).unwrap();
+        fs::write(&path, &drawn).expect("the snapshot can be written");
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
     assert!(
@@ -42,6 +43,11 @@ drawings! {
     composite_states_and_a_choice: "state_composite" at 120;
     long_labels: "long_labels" at 120;
     an_approval_flow_of_eight_nodes: "approval_flow" at 120;
+    a_shop_with_five_entities: "er_shop" at 120;
+    an_interface_and_who_uses_it: "class_app" at 120;
+    a_flow_that_meets_again: "parallel" at 80;
+    markup_in_labels: "markup" at 80;
+    a_sequence_with_a_loop_and_a_note: "sequence_loop" at 80;
     labels_in_other_scripts: "unicode" at 80;
     the_source_when_no_direction_fits: "long_labels" at 20;
 }

@@ -1,5 +1,7 @@
 //! Entity-relationship diagram: entities with their attributes, and relations.
 
+use std::collections::HashMap;
+
 use merman::diagrams::er::{ErAttributeRenderModel, ErDiagramRenderModel, ErEntityRenderModel};
 
 use super::{Content, edge_label, label_or_id};
@@ -8,14 +10,12 @@ use crate::diagram::{
 };
 
 pub(super) fn content(model: &ErDiagramRenderModel) -> (DiagramKind, Content) {
-    let name_of = |id: &str| {
-        model
-            .entities
-            .iter()
-            .find(|(_, entity)| entity.id == id)
-            .map_or(id, |(name, _)| name)
-            .to_owned()
-    };
+    let names: HashMap<&str, &String> = model
+        .entities
+        .iter()
+        .map(|(name, entity)| (entity.id.as_str(), name))
+        .collect();
+    let name_of = |id: &str| names.get(id).map_or(id, |name| name.as_str()).to_owned();
     let nodes = model
         .entities
         .iter()

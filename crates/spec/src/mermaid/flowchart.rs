@@ -41,8 +41,30 @@ pub(super) fn content(model: &FlowchartModel) -> (DiagramKind, Content) {
     )
 }
 
-fn node(node: &FlowNode) -> Node {
+/// Writes every label as the reader sees it, for drawing.
+pub(crate) fn plain_labels(model: &mut FlowchartModel) {
+    for node in &mut model.nodes {
+        node.label = Some(words(node));
+        node.label_type = Some("text".to_owned());
+    }
+    for edge in &mut model.edges {
+        edge.label = edge.label.as_deref().and_then(edge_label);
+    }
+    for subgraph in &mut model.subgraphs {
+        subgraph.title = label_or_id(Some(&subgraph.title), &subgraph.id);
+    }
+}
+
+fn words(node: &FlowNode) -> String {
     let label = label_or_id(node.label.as_deref(), &node.id);
+    match node.label_type.as_deref() {
+        Some("markdown") => label.replace(['*', '`'], ""),
+        Some(_) | None => label,
+    }
+}
+
+fn node(node: &FlowNode) -> Node {
+    let label = words(node);
     let name = node
         .layout_shape
         .as_deref()

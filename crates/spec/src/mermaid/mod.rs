@@ -9,6 +9,8 @@ mod sequence;
 mod source;
 mod state;
 
+pub(crate) use flowchart::plain_labels;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use merman::{Engine, ParseOptions, ParsedDiagramRender, RenderSemanticModel};

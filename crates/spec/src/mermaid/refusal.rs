@@ -13,6 +13,7 @@ pub(super) fn explain(error: &Error, source: &str) -> DiagramError {
             DiagramError::Syntax {
                 line,
                 reason: reason(diagnostic.message(), source, line),
+                hint: hint(diagnostic.message()),
             }
         }
         Error::DetectType(_) | Error::UnsupportedDiagram { .. } => DiagramError::UnknownKind {
@@ -21,6 +22,7 @@ pub(super) fn explain(error: &Error, source: &str) -> DiagramError {
         Error::MalformedFrontMatter => DiagramError::Syntax {
             line: 1,
             reason: "the front matter opened with `---` is never closed".to_owned(),
+            hint: "leave the front matter out, or close it with a line `---`",
         },
         other @ (Error::OperationCancelled(_)
         | Error::ThemeColor(_)
@@ -44,6 +46,49 @@ fn reason(message: &str, source: &str, line: usize) -> String {
     } else {
         format!("{first}, in `{}`", shorten(text))
     }
+}
+
+/// What to do about the library's most frequent complaints.
+fn hint(message: &str) -> &'static str {
+    const HINTS: [(&str, &str); 9] = [
+        ("Unterminated", "close every bracket and quote"),
+        (
+            "text label",
+            "put labels with punctuation in quotes: `A[\"Pay (card)\"]`",
+        ),
+        (
+            "edge operator",
+            "write arrows as `A --> B` or `A -->|label| B`",
+        ),
+        ("direction", "use one of the directions TD, BT, LR or RL"),
+        (
+            "expected \"end\"",
+            "close every `subgraph` with a line `end`",
+        ),
+        (
+            "unexpected end",
+            "use another id than `end`, which closes a block",
+        ),
+        (
+            "expected style separator, colon",
+            "name every relation: `USER ||--o{ ORDER : places`",
+        ),
+        (
+            "expected text",
+            "give every message a text: `Web->>API: POST /login`",
+        ),
+        (
+            "attr word",
+            "write every attribute as type and name: `string email`",
+        ),
+    ];
+    let known = HINTS
+        .iter()
+        .find(|(complaint, _)| message.contains(complaint));
+    known.map_or(
+        "write that line in plain Mermaid, with labels in quotes",
+        |(_, hint)| hint,
+    )
 }
 
 fn header_line(source: &str) -> usize {

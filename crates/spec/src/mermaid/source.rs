@@ -2,7 +2,7 @@
 //! become blank lines, so that line numbers hold and no configuration written by
 //! an agent is ever interpreted. Refuses nesting deeper than any real diagram.
 
-use crate::diagram::{DiagramError, Measure};
+use crate::diagram::{DiagramError, MAX_EDGES, Measure};
 
 const MAX_DEPTH: usize = 32;
 
@@ -20,7 +20,25 @@ pub(super) fn clean(source: &str) -> Result<String, DiagramError> {
             limit: MAX_DEPTH,
         });
     }
+    let found = most_edges_by_ampersand(&text);
+    if found > MAX_EDGES {
+        return Err(DiagramError::TooLarge {
+            measure: Measure::Edges,
+            found,
+            limit: MAX_EDGES,
+        });
+    }
     Ok(text)
+}
+
+/// `a & b --> c & d` is four edges, so a short line can make millions of them.
+/// Counts the most that such lines could make; a lone `&` in a label counts for nothing.
+fn most_edges_by_ampersand(text: &str) -> usize {
+    text.lines()
+        .map(|line| line.matches('&').count())
+        .filter(|joins| *joins > 3)
+        .map(|joins| (joins / 2 + 1) * (joins.div_ceil(2) + 1))
+        .sum()
 }
 
 /// The word that should have named the diagram type, shortened for a message.

@@ -1,5 +1,7 @@
 //! State diagram: states and transitions. Notes and dividers are no states.
 
+use std::collections::HashSet;
+
 use merman::diagrams::state::{StateDiagramRenderModel, StateDiagramRenderNode};
 
 use super::{Content, edge_label, label_or_id};
@@ -7,12 +9,12 @@ use crate::diagram::{DiagramKind, Edge, EdgeKind, Group, Node, NodeShape};
 
 pub(super) fn content(model: &StateDiagramRenderModel) -> (DiagramKind, Content) {
     let states = || model.nodes.iter().filter(|node| is_state(node));
-    let known = |id: &str| states().any(|node| node.id == id);
-    let nodes = states().map(node).collect();
+    let known: HashSet<&str> = states().map(|node| node.id.as_str()).collect();
+    let nodes = states().map(|state| node(model, state)).collect();
     let edges = model
         .edges
         .iter()
-        .filter(|edge| known(&edge.start) && known(&edge.end))
+        .filter(|edge| known.contains(&*edge.start) && known.contains(&*edge.end))
         .map(|edge| Edge {
             from: edge.start.clone(),
             to: edge.end.clone(),
@@ -45,8 +47,14 @@ fn is_state(node: &StateDiagramRenderNode) -> bool {
     !matches!(node.shape.as_str(), "note" | "noteGroup" | "divider")
 }
 
-fn node(state: &StateDiagramRenderNode) -> Node {
+fn node(model: &StateDiagramRenderModel, state: &StateDiagramRenderNode) -> Node {
+    // A `<<choice>>` declared after its first use keeps the shape of a plain state.
+    let declared = model
+        .states
+        .get(&state.id)
+        .map(|declared| declared.state_type.as_str());
     let shape = match state.shape.as_str() {
+        _ if declared == Some("choice") => NodeShape::Decision,
         "stateStart" | "stateEnd" | "fork" | "join" | "forkJoin" => NodeShape::Terminal,
         "choice" => NodeShape::Decision,
         _ => NodeShape::Step,
