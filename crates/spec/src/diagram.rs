@@ -30,6 +30,9 @@ impl Diagram {
             });
         }
         let diagram = mermaid::parse(source)?;
+        if diagram.nodes.is_empty() {
+            return Err(DiagramError::Empty);
+        }
         for (measure, found, limit) in [
             (Measure::Nodes, diagram.nodes.len(), MAX_NODES),
             (Measure::Edges, diagram.edges.len(), MAX_EDGES),

@@ -76,7 +76,9 @@ fn attempts<'a>(
 fn is_readable(diagram: &Diagram, drawing: &str) -> bool {
     clear::is_for_people(drawing)
         && (diagram.kind == DiagramKind::Sequence
-            || (clear::is_clear(drawing) && clear::labels_stand_apart(drawing, &diagram.edges)))
+            || (clear::is_clear(drawing)
+                && clear::labels_stand_apart(drawing, &diagram.edges)
+                && clear::shows_every_word(drawing, diagram)))
 }
 
 /// Our own drawing, which every diagram but a sequence has.

@@ -67,7 +67,7 @@ inputs! {
     only_a_self_loop_is_read: "flowchart TD\nA[Wait] -->|again| A" => read(1, 1);
     an_id_used_twice_is_one_node: "flowchart TD\nA[One] --> B\nA[Two] --> B" => read(2, 2);
     nodes_without_arrows_are_read: "flowchart TD\nA[One]\nB[Two]" => read(2, 0);
-    a_header_alone_is_an_empty_flowchart: "flowchart TD\n" => read(0, 0);
+    a_header_alone_is_refused: "flowchart TD\n" => Fate::Refused(Refusal::Empty);
     a_pie_chart_is_refused: "pie\n\"a\" : 1" => Fate::Refused(Refusal::UnknownKind);
     prose_is_refused: "Dear reader, this is a plan" => Fate::Refused(Refusal::UnknownKind);
     nothing_is_refused: "" => Fate::Refused(Refusal::Empty);

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::diagram::Edge;
+use crate::diagram::{Diagram, Edge, NodeShape};
 
 /// The library spells some fields out as `id(bytes=4)="…"`, which is for machines.
 pub(super) fn is_for_people(drawing: &str) -> bool {
@@ -46,6 +46,23 @@ pub(super) fn labels_stand_apart(drawing: &str, edges: &[Edge]) -> bool {
         };
         !labels.iter().any(touching)
     })
+}
+
+/// No word of a label was clipped, broken or left out.
+pub(super) fn shows_every_word(drawing: &str, diagram: &Diagram) -> bool {
+    let drawn = diagram
+        .nodes
+        .iter()
+        .filter(|node| node.shape != NodeShape::Terminal);
+    let labels = drawn.map(|node| node.label.as_str());
+    let on_edges = diagram
+        .edges
+        .iter()
+        .filter_map(|edge| edge.label.as_deref());
+    labels
+        .chain(on_edges)
+        .flat_map(str::split_whitespace)
+        .all(|word| drawing.contains(word))
 }
 
 fn hangs_from_a_parent(rows: &[Vec<char>], y: usize, x: usize) -> bool {
@@ -102,11 +119,25 @@ fn borders(rows: &[Vec<char>]) -> HashSet<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_clear;
+    use super::*;
+    use crate::diagram::EdgeKind;
 
     #[test]
     fn arrows_that_leave_boxes_are_clear() {
         assert!(is_clear("┌───┐  ┌───┐\n│ A ├─►│ B │\n└─┬─┘  └───┘\n"));
+    }
+
+    #[test]
+    fn labels_that_touch_do_not_stand_apart() {
+        let edge = |label: &str| Edge {
+            from: "A".to_owned(),
+            to: "B".to_owned(),
+            label: Some(label.to_owned()),
+            kind: EdgeKind::Flow,
+        };
+        let edges = [edge("submit"), edge("request changes")];
+        assert!(!labels_stand_apart("   submit request changes", &edges));
+        assert!(labels_stand_apart("   submit   request changes", &edges));
     }
 
     #[test]
