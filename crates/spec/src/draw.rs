@@ -78,7 +78,8 @@ fn is_readable(diagram: &Diagram, drawing: &str) -> bool {
         && (diagram.kind == DiagramKind::Sequence
             || (clear::is_clear(drawing)
                 && clear::labels_stand_apart(drawing, &diagram.edges)
-                && clear::shows_every_word(drawing, diagram)))
+                && clear::shows_every_word(drawing, diagram)
+                && clear::shows_every_arrow(drawing, diagram)))
 }
 
 /// Our own drawing, which every diagram but a sequence has.

@@ -95,6 +95,11 @@ inputs! {
     millions_of_edges_in_one_line_are_refused:
         format!("flowchart TD\n{}a --> {}b", "a & ".repeat(5_000), "b & ".repeat(5_000))
         => Fate::Refused(Refusal::TooLarge(Measure::Edges));
+    a_chain_of_arrows_without_end_is_refused:
+        format!("flowchart TD\n{}", "A-->".repeat(15_000)) => Fate::Refused(Refusal::TooLarge(Measure::Edges));
+    an_alias_bomb_in_a_shape_is_refused:
+        "flowchart TD\nA@{ a: &a [x,x,x,x,x,x,x,x,x], b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a], c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b], d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c], e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d], f: [*e,*e,*e,*e,*e,*e,*e,*e,*e] }"
+        => Fate::Refused(Refusal::Syntax);
     a_crowd_of_arrows_is_read_and_shown: crowd(60, 15) => read(60, 900);
     deep_brackets_are_refused:
         format!("flowchart TD\nA{}", "[".repeat(60_000)) => Fate::Refused(Refusal::TooLarge(Measure::Depth));

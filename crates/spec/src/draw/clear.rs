@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::diagram::{Diagram, Edge, NodeShape};
+use crate::diagram::{Diagram, Edge, EdgeKind, NodeShape};
 
 /// The library spells some fields out as `id(bytes=4)="…"`, which is for machines.
 pub(super) fn is_for_people(drawing: &str) -> bool {
@@ -65,6 +65,13 @@ pub(super) fn shows_every_word(drawing: &str, diagram: &Diagram) -> bool {
         .all(|word| drawing.contains(word))
 }
 
+/// Arrows of a flow that lie on each other have fewer heads than they should.
+pub(super) fn shows_every_arrow(drawing: &str, diagram: &Diagram) -> bool {
+    let arrows = diagram.edges.iter();
+    let arrows = arrows.filter(|e| matches!(e.kind, EdgeKind::Flow | EdgeKind::Transition));
+    drawing.matches(['▲', '▼', '◄', '►']).count() >= arrows.count()
+}
+
 fn hangs_from_a_parent(rows: &[Vec<char>], y: usize, x: usize) -> bool {
     let above = rows[..y]
         .iter()
@@ -120,7 +127,6 @@ fn borders(rows: &[Vec<char>]) -> HashSet<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagram::EdgeKind;
 
     #[test]
     fn arrows_that_leave_boxes_are_clear() {

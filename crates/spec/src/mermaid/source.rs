@@ -6,6 +6,9 @@ use crate::diagram::{DiagramError, MAX_EDGES, Measure};
 
 const MAX_DEPTH: usize = 32;
 
+/// A long arrow (`------>`) is several pairs of marks, so the count is taken with a margin.
+const LINKS_PER_EDGE: usize = 4;
+
 pub(super) fn clean(source: &str) -> Result<String, DiagramError> {
     let unix = source.replace("\r\n", "\n").replace(['\r', '\0'], "\n");
     let text = blank_directives(&blank_front_matter(&unix));
@@ -20,7 +23,7 @@ pub(super) fn clean(source: &str) -> Result<String, DiagramError> {
             limit: MAX_DEPTH,
         });
     }
-    let found = most_edges_by_ampersand(&text);
+    let found = most_edges_by_ampersand(&text).max(links(&text) / LINKS_PER_EDGE);
     if found > MAX_EDGES {
         return Err(DiagramError::TooLarge {
             measure: Measure::Edges,
@@ -38,6 +41,14 @@ fn most_edges_by_ampersand(text: &str) -> usize {
         .map(|line| line.matches('&').count())
         .filter(|joins| *joins > 3)
         .map(|joins| (joins / 2 + 1) * (joins.div_ceil(2) + 1))
+        .sum()
+}
+
+/// Pairs of marks that arrows are made of. The parser's time grows with their square.
+fn links(text: &str) -> usize {
+    ["--", "==", "-."]
+        .iter()
+        .map(|link| text.matches(link).count())
         .sum()
 }
 
