@@ -41,9 +41,13 @@ fn apply(run: &mut Run, recorded: &Recorded) {
                 state.wip = None;
             }
         }
-        Event::EffectRequested { number, effect } => request(run, *number, effect),
+        Event::EffectRequested { number, effect } => {
+            run.requested_at.insert(*number, recorded.at);
+            request(run, *number, effect);
+        }
         Event::EffectFinished { number, tier, wip, problem, .. } => {
             let effect = run.open_effects.remove(number);
+            run.requested_at.remove(number);
             run.tier = tier.clone().or_else(|| run.tier.take());
             if wip.is_some()
                 && let Some(index) = run.current_stage()
@@ -159,6 +163,7 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
         Effect::CleanUp => Some(Phase::Finishing { step: FinishStep::CleanUp, effect: number }),
         Effect::StopAgent { target } => {
             run.open_effects.remove(target);
+            run.requested_at.remove(target);
             None
         }
     };
@@ -279,6 +284,7 @@ fn fail_validation(run: &mut Run, review: &Review) {
 
 fn end(run: &mut Run, ending: Ending, recorded: &Recorded) {
     run.open_effects.clear();
+    run.requested_at.clear();
     run.ended_at = Some(recorded.at);
     run.phase = Phase::Ended { ending };
 }

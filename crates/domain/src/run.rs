@@ -55,6 +55,8 @@ pub struct Run {
     pub budget: Option<Micros>,
     /// Effects that are wished for and not finished.
     pub open_effects: BTreeMap<u32, Effect>,
+    /// When each open effect was wished for: the date of what it commits, so that a repeat commits the same.
+    pub requested_at: BTreeMap<u32, Timestamp>,
     /// How many effects were ever wished for.
     pub effects_requested: u32,
     /// The effect that failed, to be asked for again after a retry.
@@ -310,6 +312,7 @@ impl Run {
             spend: Spend::default(),
             budget: None,
             open_effects: BTreeMap::new(),
+            requested_at: BTreeMap::new(),
             effects_requested: 0,
             failed_effect: None,
             decided: Vec::new(),

@@ -40,6 +40,9 @@ pub struct Job {
     pub proof: Option<String>,
     /// Answers to the questions of this conversation, in the order they were asked.
     pub answers: Vec<PastAnswer>,
+    /// Why the last thing handed in by this conversation was refused, when it was.
+    #[serde(default)]
+    pub refusal: Option<String>,
     /// Model calls before the agent gives up.
     pub max_turns: u32,
 }

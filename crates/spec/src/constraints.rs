@@ -39,18 +39,9 @@ impl Constraints {
 
     /// Every constraint once, in the order of their ids.
     pub fn all(&self) -> Vec<Constraint<'_>> {
-        let routes = self
-            .required_routes
-            .iter()
-            .map(|r| (r.id, ConstraintKind::Route(&r.name), &r.origin));
-        let components = self
-            .required_components
-            .iter()
-            .map(|c| (c.id, ConstraintKind::Component(&c.name), &c.origin));
-        let entities = self
-            .data_entities
-            .iter()
-            .map(|e| (e.id, ConstraintKind::Entity(e), &e.origin));
+        let routes = self.required_routes.iter().map(|r| (r.id, ConstraintKind::Route(&r.name), &r.origin));
+        let components = self.required_components.iter().map(|c| (c.id, ConstraintKind::Component(&c.name), &c.origin));
+        let entities = self.data_entities.iter().map(|e| (e.id, ConstraintKind::Entity(e), &e.origin));
         let rules = self
             .validation_rules
             .iter()
@@ -74,20 +65,12 @@ impl Constraints {
     fn number(&mut self) {
         let mut next = (1..).map(ConstraintId);
         let mut take = || next.next().expect("an endless range has a next number");
-        self.required_routes
-            .iter_mut()
-            .for_each(|route| route.id = take());
-        self.required_components
-            .iter_mut()
-            .for_each(|component| component.id = take());
-        self.data_entities
-            .iter_mut()
-            .for_each(|entity| entity.id = take());
+        self.required_routes.iter_mut().for_each(|route| route.id = take());
+        self.required_components.iter_mut().for_each(|component| component.id = take());
+        self.data_entities.iter_mut().for_each(|entity| entity.id = take());
         for rule in &mut self.validation_rules {
             let route = match &rule.rule {
-                Rule::RouteExists { route } => {
-                    self.required_routes.iter().find(|r| r.name == *route)
-                }
+                Rule::RouteExists { route } => self.required_routes.iter().find(|r| r.name == *route),
                 Rule::ConditionalBranch { .. }
                 | Rule::SequenceCall { .. }
                 | Rule::ClassMembers { .. }
@@ -171,12 +154,7 @@ impl fmt::Display for ConstraintKind<'_> {
             }
             Self::Entity(entity) => {
                 let names: Vec<_> = entity.attributes.iter().map(|a| a.name.as_str()).collect();
-                write!(
-                    f,
-                    "data entity `{}` exists with {}",
-                    entity.name,
-                    names.join(", ")
-                )
+                write!(f, "data entity `{}` exists with {}", entity.name, names.join(", "))
             }
             Self::Rule(rule) => rule.fmt(f),
         }

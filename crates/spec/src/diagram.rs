@@ -33,16 +33,11 @@ impl Diagram {
         if diagram.nodes.is_empty() {
             return Err(DiagramError::Empty);
         }
-        for (measure, found, limit) in [
-            (Measure::Nodes, diagram.nodes.len(), MAX_NODES),
-            (Measure::Edges, diagram.edges.len(), MAX_EDGES),
-        ] {
+        for (measure, found, limit) in
+            [(Measure::Nodes, diagram.nodes.len(), MAX_NODES), (Measure::Edges, diagram.edges.len(), MAX_EDGES)]
+        {
             if found > limit {
-                return Err(DiagramError::TooLarge {
-                    measure,
-                    found,
-                    limit,
-                });
+                return Err(DiagramError::TooLarge { measure, found, limit });
             }
         }
         Ok(diagram)
@@ -205,11 +200,7 @@ pub enum DiagramError {
         hint: &'static str,
     },
     #[error("the diagram is too large: {found} {measure}, at most {limit}")]
-    TooLarge {
-        measure: Measure,
-        found: usize,
-        limit: usize,
-    },
+    TooLarge { measure: Measure, found: usize, limit: usize },
     #[error("the diagram cannot be read: {reason}")]
     Unreadable { reason: String },
 }
@@ -232,10 +223,7 @@ impl DiagramError {
     pub fn line(&self) -> usize {
         match self {
             Self::Syntax { line, .. } => *line,
-            Self::Empty
-            | Self::UnknownKind { .. }
-            | Self::TooLarge { .. }
-            | Self::Unreadable { .. } => 1,
+            Self::Empty | Self::UnknownKind { .. } | Self::TooLarge { .. } | Self::Unreadable { .. } => 1,
         }
     }
 }

@@ -11,9 +11,7 @@ mod rails;
 mod tables;
 mod tidy;
 
-use merman::ascii::{
-    AsciiLayoutProfile, AsciiRenderOptions, AsciiRenderer, AsciiResourcePolicy, AsciiViewportPolicy,
-};
+use merman::ascii::{AsciiLayoutProfile, AsciiRenderOptions, AsciiRenderer, AsciiResourcePolicy, AsciiViewportPolicy};
 use merman::resources::ResourceProfile;
 use merman::{Engine, OperationControl, RenderSemanticModel};
 
@@ -35,12 +33,8 @@ pub fn terminal(diagram_source: &str, width: usize) -> Result<String, DrawError>
     let model = drawable(mermaid::model(diagram_source)?.into_parts().1);
     let turned = turned(&model);
     let mut narrowest: Option<usize> = None;
-    let clear = std::iter::once(&model)
-        .chain(&turned)
-        .flat_map(|model| attempts(model, &diagram));
-    let plain = PLAIN_LABEL_WIDTHS
-        .iter()
-        .filter_map(|label| plain(&diagram, *label, width));
+    let clear = std::iter::once(&model).chain(&turned).flat_map(|model| attempts(model, &diagram));
+    let plain = PLAIN_LABEL_WIDTHS.iter().filter_map(|label| plain(&diagram, *label, width));
     for drawing in clear.chain(plain) {
         if drawing.width <= width {
             return Ok(drawing.text);
@@ -48,9 +42,7 @@ pub fn terminal(diagram_source: &str, width: usize) -> Result<String, DrawError>
         narrowest = Some(narrowest.map_or(drawing.width, |known| known.min(drawing.width)));
     }
     let note = match narrowest {
-        Some(needed) => format!(
-            "(the drawing needs {needed} columns and there are {width}; this is its source)"
-        ),
+        Some(needed) => format!("(the drawing needs {needed} columns and there are {width}; this is its source)"),
         None => "(this diagram has no terminal drawing; this is its source)".to_owned(),
     };
     Ok(format!("{note}\n{}", visible(diagram_source)))
@@ -62,10 +54,7 @@ struct Drawing {
 }
 
 /// As written, then tighter; only those that can be read in one way.
-fn attempts<'a>(
-    model: &'a RenderSemanticModel,
-    diagram: &'a Diagram,
-) -> impl Iterator<Item = Drawing> + use<'a> {
+fn attempts<'a>(model: &'a RenderSemanticModel, diagram: &'a Diagram) -> impl Iterator<Item = Drawing> + use<'a> {
     [AsciiLayoutProfile::Canonical, AsciiLayoutProfile::Compact]
         .into_iter()
         .filter_map(move |profile| render(model, profile))
@@ -85,9 +74,7 @@ fn is_readable(diagram: &Diagram, drawing: &str) -> bool {
 /// Our own drawing, which every diagram but a sequence has.
 fn plain(diagram: &Diagram, label_width: usize, width: usize) -> Option<Drawing> {
     match diagram.kind {
-        DiagramKind::Flowchart | DiagramKind::State => {
-            Some(rails::draw(diagram, label_width, width))
-        }
+        DiagramKind::Flowchart | DiagramKind::State => Some(rails::draw(diagram, label_width, width)),
         DiagramKind::Class | DiagramKind::EntityRelationship => Some(tables::draw(diagram, width)),
         DiagramKind::Sequence => None,
     }
@@ -121,28 +108,22 @@ fn turned(model: &RenderSemanticModel) -> Option<RenderSemanticModel> {
         RenderSemanticModel::State(model) => model.direction = other_direction(&model.direction),
         RenderSemanticModel::Class(model) => model.direction = other_direction(&model.direction),
         RenderSemanticModel::Er(model) => model.direction = other_direction(&model.direction),
-        RenderSemanticModel::Sequence(_)
-        | RenderSemanticModel::Error(_)
-        | RenderSemanticModel::CustomJson(_) => return None,
+        RenderSemanticModel::Sequence(_) | RenderSemanticModel::Error(_) | RenderSemanticModel::CustomJson(_) => {
+            return None;
+        }
     }
     Some(turned)
 }
 
 fn other_direction(direction: &str) -> String {
-    if matches!(direction, "LR" | "RL") {
-        "TB".to_owned()
-    } else {
-        "LR".to_owned()
-    }
+    if matches!(direction, "LR" | "RL") { "TB".to_owned() } else { "LR".to_owned() }
 }
 
 /// `None` when the library has no drawing for it within fixed limits of work.
 fn render(model: &RenderSemanticModel, profile: AsciiLayoutProfile) -> Option<Drawing> {
     // Narrower gaps let the library cross an arrow with the head of another.
-    let options = AsciiRenderOptions::unicode()
-        .with_layout_profile(profile)
-        .with_node_padding_y(0)
-        .with_graph_padding_y(4);
+    let options =
+        AsciiRenderOptions::unicode().with_layout_profile(profile).with_node_padding_y(0).with_graph_padding_y(4);
     let output = mermaid::guarded(|| {
         let context = Engine::new().begin_operation().ok()?;
         AsciiRenderer::new(options)
@@ -158,22 +139,10 @@ fn render(model: &RenderSemanticModel, profile: AsciiLayoutProfile) -> Option<Dr
             .ok()
     });
     let output = output.ok().flatten()?;
-    Some(Drawing {
-        width: output.emitted_extent.width,
-        text: tidy::tidy(&output.text),
-    })
+    Some(Drawing { width: output.emitted_extent.width, text: tidy::tidy(&output.text) })
 }
 
 /// Source comes from an agent: nothing in it may steer the terminal.
 fn visible(source: &str) -> String {
-    source
-        .chars()
-        .map(|c| {
-            if c.is_control() && !matches!(c, '\n' | '\t') {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    source.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }

@@ -4,10 +4,7 @@
 /// One line of plain text: tags dropped, entities decoded, spaces collapsed.
 pub(crate) fn plain(label: &str) -> String {
     let decoded = decode(&without_tags(label));
-    let visible: String = decoded
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let visible: String = decoded.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -36,15 +33,8 @@ fn without_tags(label: &str) -> String {
 
 /// Mermaid writes entities both as `&quot;` and as `#quot;`.
 fn decode(text: &str) -> String {
-    const NAMED: [(&str, &str); 7] = [
-        ("quot;", "\""),
-        ("lt;", "<"),
-        ("gt;", ">"),
-        ("nbsp;", " "),
-        ("apos;", "'"),
-        ("#39;", "'"),
-        ("amp;", "&"),
-    ];
+    const NAMED: [(&str, &str); 7] =
+        [("quot;", "\""), ("lt;", "<"), ("gt;", ">"), ("nbsp;", " "), ("apos;", "'"), ("#39;", "'"), ("amp;", "&")];
     let mut decoded = text.to_owned();
     for (name, value) in NAMED {
         for lead in ["&", "#"] {

@@ -44,9 +44,7 @@ pub fn outline(markdown: &str) -> Outline {
         let number = index + 1;
         if let Some(fence) = &mut open {
             if fence.is_closed_by(line) {
-                outline
-                    .fences
-                    .extend(open.take().map(|fence| fence.finish(FenceEnd::Closed)));
+                outline.fences.extend(open.take().map(|fence| fence.finish(FenceEnd::Closed)));
             } else {
                 fence.push(line);
             }
@@ -60,19 +58,12 @@ pub fn outline(markdown: &str) -> Outline {
         {
             let title = title.to_owned();
             let body = String::new();
-            outline.sections.push(Section {
-                level,
-                title,
-                line: number,
-                body,
-            });
+            outline.sections.push(Section { level, title, line: number, body });
         } else {
             push_body(&mut outline, line);
         }
     }
-    outline
-        .fences
-        .extend(open.map(|fence| fence.finish(FenceEnd::Missing)));
+    outline.fences.extend(open.map(|fence| fence.finish(FenceEnd::Missing)));
     outline
 }
 
@@ -101,21 +92,14 @@ impl OpenFence {
         if mark == '`' && info.contains('`') {
             return None;
         }
-        let word = info
-            .split(|c: char| c.is_whitespace() || c == '{')
-            .find(|word| !word.is_empty());
+        let word = info.split(|c: char| c.is_whitespace() || c == '{').find(|word| !word.is_empty());
         let fence = Fence {
             language: word.map(str::to_lowercase).unwrap_or_default(),
             line: number,
             body: String::new(),
             end: FenceEnd::Missing,
         };
-        Some(Self {
-            mark,
-            length,
-            indent,
-            fence,
-        })
+        Some(Self { mark, length, indent, fence })
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
@@ -193,43 +177,28 @@ mod tests {
     #[track_caller]
     fn check_fences(markdown: &str, expected: &[(&str, usize, &str, FenceEnd)]) {
         let found = outline(markdown).fences;
-        let found: Vec<_> = found
-            .iter()
-            .map(|f| (f.language.as_str(), f.line, f.body.as_str(), f.end))
-            .collect();
+        let found: Vec<_> = found.iter().map(|f| (f.language.as_str(), f.line, f.body.as_str(), f.end)).collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn a_backtick_fence_has_its_language_line_and_body() {
-        check_fences(
-            "# Plan\n\n```mermaid\nA\n```\n",
-            &[("mermaid", 3, "A\n", FenceEnd::Closed)],
-        );
+        check_fences("# Plan\n\n```mermaid\nA\n```\n", &[("mermaid", 3, "A\n", FenceEnd::Closed)]);
     }
 
     #[test]
     fn a_tilde_fence_is_not_closed_by_backticks() {
-        check_fences(
-            "~~~ Mermaid title\n```\nA\n~~~",
-            &[("mermaid", 1, "```\nA\n", FenceEnd::Closed)],
-        );
+        check_fences("~~~ Mermaid title\n```\nA\n~~~", &[("mermaid", 1, "```\nA\n", FenceEnd::Closed)]);
     }
 
     #[test]
     fn a_longer_fence_may_hold_a_shorter_one() {
-        check_fences(
-            "````md\n```mermaid\nA\n```\n````\n",
-            &[("md", 1, "```mermaid\nA\n```\n", FenceEnd::Closed)],
-        );
+        check_fences("````md\n```mermaid\nA\n```\n````\n", &[("md", 1, "```mermaid\nA\n```\n", FenceEnd::Closed)]);
     }
 
     #[test]
     fn an_indented_fence_loses_only_its_own_indent() {
-        check_fences(
-            "   ```mermaid\n   A\n     B\n  ```",
-            &[("mermaid", 1, "A\n  B\n", FenceEnd::Closed)],
-        );
+        check_fences("   ```mermaid\n   A\n     B\n  ```", &[("mermaid", 1, "A\n  B\n", FenceEnd::Closed)]);
     }
 
     #[test]
@@ -239,10 +208,7 @@ mod tests {
 
     #[test]
     fn a_fence_inside_a_list_item_counts_its_indent_from_the_item() {
-        check_fences(
-            "10. Step\n\n    ```mermaid\n    A\n    ```\n",
-            &[("mermaid", 3, "A\n", FenceEnd::Closed)],
-        );
+        check_fences("10. Step\n\n    ```mermaid\n    A\n    ```\n", &[("mermaid", 3, "A\n", FenceEnd::Closed)]);
     }
 
     #[test]
@@ -257,18 +223,8 @@ mod tests {
 
     #[test]
     fn headings_hold_their_text_and_fences_hide_theirs() {
-        let sections =
-            outline("# Plan #\nintro\n```\n# no\n```\n## Flow\ntext\n#nor this\n").sections;
-        let found: Vec<_> = sections
-            .iter()
-            .map(|s| (s.level, s.title.as_str(), s.line, s.body.as_str()))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                (1, "Plan", 1, "intro\n```\n# no\n```\n"),
-                (2, "Flow", 6, "text\n#nor this\n"),
-            ]
-        );
+        let sections = outline("# Plan #\nintro\n```\n# no\n```\n## Flow\ntext\n#nor this\n").sections;
+        let found: Vec<_> = sections.iter().map(|s| (s.level, s.title.as_str(), s.line, s.body.as_str())).collect();
+        assert_eq!(found, [(1, "Plan", 1, "intro\n```\n# no\n```\n"), (2, "Flow", 6, "text\n#nor this\n"),]);
     }
 }

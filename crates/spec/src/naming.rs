@@ -8,9 +8,9 @@
 //! of them with capitals, and add `Check` unless the label already says so.
 
 const QUESTION_WORDS: [&str; 33] = [
-    "is", "are", "was", "were", "has", "have", "had", "does", "do", "did", "can", "could",
-    "should", "will", "would", "may", "must", "the", "a", "an", "any", "there", "it", "of", "to",
-    "already", "still", "be", "been", "this", "that", "s", "if",
+    "is", "are", "was", "were", "has", "have", "had", "does", "do", "did", "can", "could", "should", "will", "would",
+    "may", "must", "the", "a", "an", "any", "there", "it", "of", "to", "already", "still", "be", "been", "this",
+    "that", "s", "if",
 ];
 
 /// Endings of a quality and of the noun it belongs to; the first that fits is used.
@@ -44,9 +44,7 @@ const IRREGULAR: [(&str, &str); 8] = [
 ];
 
 /// Words that end like a quality and are none.
-const THINGS: [&str; 9] = [
-    "table", "variable", "cable", "stable", "enable", "bible", "captured", "secured", "insured",
-];
+const THINGS: [&str; 9] = ["table", "variable", "cable", "stable", "enable", "bible", "captured", "secured", "insured"];
 
 /// The name of the component that takes a decision; `id` serves when the label has no words.
 pub(crate) fn check_name(label: &str, id: &str) -> String {
@@ -63,18 +61,11 @@ pub(crate) fn check_name(label: &str, id: &str) -> String {
         *last = noun(last);
     }
     let name: String = words.iter().map(|word| capitalised(word)).collect();
-    if name.to_lowercase().ends_with("check") {
-        name
-    } else {
-        format!("{name}Check")
-    }
+    if name.to_lowercase().ends_with("check") { name } else { format!("{name}Check") }
 }
 
 fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// "logged in" and "signed in" are one quality written in two words.
@@ -104,9 +95,7 @@ fn noun(word: &str) -> String {
     if let Some((_, noun)) = IRREGULAR.iter().find(|(quality, _)| *quality == lower) {
         return (*noun).to_owned();
     }
-    let ending = ENDINGS
-        .iter()
-        .find(|(ending, _)| lower.len() > ending.len() && lower.ends_with(ending));
+    let ending = ENDINGS.iter().find(|(ending, _)| lower.len() > ending.len() && lower.ends_with(ending));
     match ending {
         Some((ending, noun)) => format!("{}{noun}", &lower[..lower.len() - ending.len()]),
         None => word.to_owned(),
@@ -115,9 +104,7 @@ fn noun(word: &str) -> String {
 
 fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]

@@ -32,36 +32,21 @@ pub struct PlacedDiagram {
 impl Spec {
     pub fn parse(markdown: &str) -> Result<Self, SpecError> {
         if markdown.len() > MAX_SPEC_BYTES {
-            return Err(SpecError::TooLarge {
-                bytes: markdown.len(),
-            });
+            return Err(SpecError::TooLarge { bytes: markdown.len() });
         }
         let outline = markdown::outline(markdown);
-        let fences: Vec<&Fence> = outline
-            .fences
-            .iter()
-            .filter(|f| f.language == "mermaid")
-            .collect();
+        let fences: Vec<&Fence> = outline.fences.iter().filter(|f| f.language == "mermaid").collect();
         if fences.is_empty() {
             return Err(SpecError::NoDiagram);
         }
         if fences.len() > MAX_DIAGRAMS {
-            return Err(SpecError::TooManyDiagrams {
-                found: fences.len(),
-            });
+            return Err(SpecError::TooManyDiagrams { found: fences.len() });
         }
-        let diagrams = fences
-            .iter()
-            .enumerate()
-            .map(|(index, fence)| place(index + 1, fence))
-            .collect::<Result<_, _>>()?;
+        let diagrams =
+            fences.iter().enumerate().map(|(index, fence)| place(index + 1, fence)).collect::<Result<_, _>>()?;
         let title = outline.sections.iter().find(|section| section.level == 1);
         let title = title.map(|section| section.title.clone());
-        Ok(Self {
-            title,
-            sections: outline.sections,
-            diagrams,
-        })
+        Ok(Self { title, sections: outline.sections, diagrams })
     }
 
     pub fn constraints(&self) -> Constraints {
@@ -75,17 +60,10 @@ fn place(number: usize, fence: &Fence) -> Result<PlacedDiagram, SpecError> {
         FenceEnd::Missing => return Err(SpecError::UnclosedFence { line: fence.line }),
     }
     match Diagram::parse(&fence.body) {
-        Ok(diagram) => Ok(PlacedDiagram {
-            number,
-            line: fence.line,
-            diagram,
-        }),
-        Err(cause) => Err(SpecError::Diagram {
-            number,
-            fence_line: fence.line,
-            cause,
-            source_text: fence.body.clone(),
-        }),
+        Ok(diagram) => Ok(PlacedDiagram { number, line: fence.line, diagram }),
+        Err(cause) => {
+            Err(SpecError::Diagram { number, fence_line: fence.line, cause, source_text: fence.body.clone() })
+        }
     }
 }
 
@@ -118,9 +96,7 @@ impl SpecError {
                  flowchart of the pages"
             }
             Self::TooLarge { .. } => "keep the plan to what the implementation must satisfy",
-            Self::TooManyDiagrams { .. } => {
-                "keep the diagrams that the implementation must satisfy"
-            }
+            Self::TooManyDiagrams { .. } => "keep the diagrams that the implementation must satisfy",
             Self::UnclosedFence { .. } => "close it with a line of the same fence characters",
             Self::Diagram { cause, .. } => cause.hint(),
         }
@@ -131,9 +107,7 @@ impl SpecError {
         match self {
             Self::NoDiagram | Self::TooLarge { .. } | Self::TooManyDiagrams { .. } => None,
             Self::UnclosedFence { line } => Some(*line),
-            Self::Diagram {
-                fence_line, cause, ..
-            } => Some(fence_line + cause.line()),
+            Self::Diagram { fence_line, cause, .. } => Some(fence_line + cause.line()),
         }
     }
 
@@ -162,24 +136,10 @@ mod tests {
     fn a_plan_has_a_title_sections_and_diagrams_with_their_lines() {
         let spec = Spec::parse(PLAN).unwrap();
         assert_eq!(spec.title.as_deref(), Some("Login"));
-        let titles: Vec<_> = spec
-            .sections
-            .iter()
-            .map(|s| (s.title.as_str(), s.line))
-            .collect();
+        let titles: Vec<_> = spec.sections.iter().map(|s| (s.title.as_str(), s.line)).collect();
         assert_eq!(titles, [("Login", 1), ("Flow", 5), ("Data", 12)]);
-        let diagrams: Vec<_> = spec
-            .diagrams
-            .iter()
-            .map(|d| (d.number, d.line, d.diagram.kind))
-            .collect();
-        assert_eq!(
-            diagrams,
-            [
-                (1, 7, DiagramKind::Flowchart),
-                (2, 14, DiagramKind::EntityRelationship)
-            ]
-        );
+        let diagrams: Vec<_> = spec.diagrams.iter().map(|d| (d.number, d.line, d.diagram.kind)).collect();
+        assert_eq!(diagrams, [(1, 7, DiagramKind::Flowchart), (2, 14, DiagramKind::EntityRelationship)]);
     }
 
     #[test]
@@ -190,19 +150,8 @@ mod tests {
 
     #[test]
     fn a_broken_diagram_is_named_by_fence_and_line() {
-        let error =
-            Spec::parse("# P\n\n```mermaid\nflowchart TD\n  A[Home --> B\n```\n").unwrap_err();
-        assert!(
-            matches!(
-                &error,
-                SpecError::Diagram {
-                    number: 1,
-                    fence_line: 3,
-                    ..
-                }
-            ),
-            "{error:?}"
-        );
+        let error = Spec::parse("# P\n\n```mermaid\nflowchart TD\n  A[Home --> B\n```\n").unwrap_err();
+        assert!(matches!(&error, SpecError::Diagram { number: 1, fence_line: 3, .. }), "{error:?}");
         assert_eq!(error.line(), Some(5));
         let prompt = error.retry_prompt();
         assert!(prompt.contains("line 5 of the plan"), "{prompt}");
@@ -217,16 +166,9 @@ mod tests {
 
     #[test]
     fn a_diagram_over_the_byte_limit_is_refused_unparsed() {
-        let plan = format!(
-            "```mermaid\nflowchart TD\n{}```\n",
-            "%% filler\n".repeat(7000)
-        );
+        let plan = format!("```mermaid\nflowchart TD\n{}```\n", "%% filler\n".repeat(7000));
         let error = Spec::parse(&plan).unwrap_err();
-        let SpecError::Diagram {
-            cause: DiagramError::TooLarge { measure, .. },
-            ..
-        } = error
-        else {
+        let SpecError::Diagram { cause: DiagramError::TooLarge { measure, .. }, .. } = error else {
             panic!("{error:?}");
         };
         assert_eq!(measure, Measure::Bytes);

@@ -21,10 +21,7 @@ enum Refusal {
 
 fn fate(source: &str) -> Fate {
     match Diagram::parse(source) {
-        Ok(diagram) => Fate::Read {
-            nodes: diagram.nodes.len(),
-            edges: diagram.edges.len(),
-        },
+        Ok(diagram) => Fate::Read { nodes: diagram.nodes.len(), edges: diagram.edges.len() },
         Err(error) => Fate::Refused(match error {
             DiagramError::Empty => Refusal::Empty,
             DiagramError::UnknownKind { .. } => Refusal::UnknownKind,
@@ -42,12 +39,7 @@ fn check(source: &str, expected: Fate) {
     let drawn = spec::draw::terminal(source, 100);
     assert_eq!(drawn.is_ok(), matches!(expected, Fate::Read { .. }));
     if let Ok(drawn) = drawn {
-        assert!(
-            drawn
-                .chars()
-                .all(|c| c == '\n' || c == '\t' || !c.is_control()),
-            "{drawn}"
-        );
+        assert!(drawn.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{drawn}");
     }
 }
 
@@ -118,9 +110,7 @@ fn crowd(nodes: usize, ways: usize) -> String {
 }
 
 fn chain(nodes: usize, label: &str) -> String {
-    let arrows: String = (1..nodes)
-        .map(|i| format!("n{} -->{label} n{i}\n", i - 1))
-        .collect();
+    let arrows: String = (1..nodes).map(|i| format!("n{} -->{label} n{i}\n", i - 1)).collect();
     format!("flowchart TD\n{arrows}")
 }
 
@@ -131,23 +121,14 @@ fn nul_bytes_are_read_as_line_ends() {
 
 #[test]
 fn a_megabyte_of_garbage_around_a_fence_is_refused() {
-    let plan = format!(
-        "```mermaid\nflowchart TD\nA-->B\n```\n{}",
-        "`~#>".repeat(1 << 18)
-    );
-    assert_eq!(
-        Spec::parse(&plan),
-        Err(SpecError::TooLarge { bytes: plan.len() })
-    );
+    let plan = format!("```mermaid\nflowchart TD\nA-->B\n```\n{}", "`~#>".repeat(1 << 18));
+    assert_eq!(Spec::parse(&plan), Err(SpecError::TooLarge { bytes: plan.len() }));
 }
 
 #[test]
 fn a_refusal_shows_no_parser_tables_and_no_control_characters() {
     let error = Diagram::parse("flowchart TD\nA[\u{1b}[31m --> --> ]]").unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.len() < 400 && !text.contains("Expected one of"),
-        "{text}"
-    );
+    assert!(text.len() < 400 && !text.contains("Expected one of"), "{text}");
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }

@@ -11,11 +11,7 @@ fn parsed(source: &str) -> Value {
 fn statements(source: &str) -> Vec<String> {
     let diagram = Diagram::parse(source).expect("the sample is valid Mermaid");
     let constraints = Constraints::from_diagrams([&diagram]);
-    constraints
-        .all()
-        .iter()
-        .map(|c| format!("{} {} <- {}", c.id, c.kind, c.origin.node))
-        .collect()
+    constraints.all().iter().map(|c| format!("{} {} <- {}", c.id, c.kind, c.origin.node)).collect()
 }
 
 const SEED: &str = "
@@ -28,11 +24,7 @@ flowchart TD
 #[test]
 fn the_seeds_example_gives_the_seeds_result() {
     let mut result = parsed(SEED);
-    let rows = result
-        .as_object_mut()
-        .unwrap()
-        .remove("constraints")
-        .unwrap();
+    let rows = result.as_object_mut().unwrap().remove("constraints").unwrap();
     assert_eq!(
         result,
         json!({
@@ -84,9 +76,7 @@ fn every_constraint_has_its_own_id_and_node() {
 #[test]
 fn a_flowchart_names_stores_parts_and_skips_its_ends() {
     assert_eq!(
-        statements(
-            "flowchart LR\n s([Start]) --> a[\"Sign-up<br/>Page\"] --> q[[Mailer]] --> d[(Users)] --> e((End))"
-        ),
+        statements("flowchart LR\n s([Start]) --> a[\"Sign-up<br/>Page\"] --> q[[Mailer]] --> d[(Users)] --> e((End))"),
         [
             "C1 route `Sign-up Page` exists <- a",
             "C2 component `Mailer` exists <- q",
@@ -98,9 +88,7 @@ fn a_flowchart_names_stores_parts_and_skips_its_ends() {
 #[test]
 fn entities_have_attributes_and_counted_relations() {
     assert_eq!(
-        statements(
-            "erDiagram\n USER ||--o{ ORDER : places\n USER {\n uuid id PK\n string email UK\n }"
-        ),
+        statements("erDiagram\n USER ||--o{ ORDER : places\n USER {\n uuid id PK\n string email UK\n }"),
         [
             "C1 data entity `USER` exists with id, email <- USER",
             "C2 data entity `ORDER` exists <- ORDER",
@@ -160,12 +148,7 @@ fn states_and_transitions_are_rules() {
 fn a_choice_of_a_state_diagram_is_a_branch() {
     let source = "stateDiagram-v2\n state ok <<choice>>\n Check --> ok\n ok --> Done : yes\n ok --> Failed : no";
     let statements = statements(source);
-    assert!(
-        statements
-            .iter()
-            .any(|s| s.contains("`ok` leads to `Done` (yes) or `Failed` (no)")),
-        "{statements:#?}"
-    );
+    assert!(statements.iter().any(|s| s.contains("`ok` leads to `Done` (yes) or `Failed` (no)")), "{statements:#?}");
 }
 
 #[test]
@@ -175,21 +158,10 @@ fn the_same_page_in_two_diagrams_is_one_route() {
     let routes: Vec<_> = constraints
         .required_routes
         .iter()
-        .map(|r| {
-            (
-                r.id.to_string(),
-                r.name.as_str(),
-                r.origin.diagram,
-                r.origin.node.as_str(),
-            )
-        })
+        .map(|r| (r.id.to_string(), r.name.as_str(), r.origin.diagram, r.origin.node.as_str()))
         .collect();
     assert_eq!(
         routes,
-        [
-            ("C1".to_owned(), "Home", 1, "A"),
-            ("C2".to_owned(), "About", 1, "B"),
-            ("C3".to_owned(), "Help", 2, "Y"),
-        ]
+        [("C1".to_owned(), "Home", 1, "A"), ("C2".to_owned(), "About", 1, "B"), ("C3".to_owned(), "Help", 2, "Y"),]
     );
 }

@@ -18,10 +18,7 @@ fn check(name: &str, width: usize) {
         fs::write(&path, &drawn).expect("the snapshot can be written");
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        drawn == expected,
-        "{name} at {width} columns is now:\n{drawn}\nit was:\n{expected}"
-    );
+    assert!(drawn == expected, "{name} at {width} columns is now:\n{drawn}\nit was:\n{expected}");
 }
 
 macro_rules! drawings {

@@ -14,9 +14,8 @@ const SOURCES: [&str; 8] = [
     include_str!("diagrams/unicode.mmd"),
 ];
 
-const STAINS: [&str; 16] = [
-    "[", "]", "{", "}", "(", ")", "-->", "|", "\"", "\n", "end\n", ":::", "%%", "@{", "<", "é\u{0}",
-];
+const STAINS: [&str; 16] =
+    ["[", "]", "{", "}", "(", ")", "-->", "|", "\"", "\n", "end\n", ":::", "%%", "@{", "<", "é\u{0}"];
 
 #[derive(Debug, Clone)]
 enum Change {

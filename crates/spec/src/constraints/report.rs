@@ -13,22 +13,10 @@ pub(super) fn to_json(constraints: &Constraints) -> Value {
 impl Serialize for Constraints {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Parsed {
-            required_routes: self
-                .required_routes
-                .iter()
-                .map(|r| r.name.as_str())
-                .collect(),
-            required_components: self
-                .required_components
-                .iter()
-                .map(|c| c.name.as_str())
-                .collect(),
+            required_routes: self.required_routes.iter().map(|r| r.name.as_str()).collect(),
+            required_components: self.required_components.iter().map(|c| c.name.as_str()).collect(),
             data_entities: self.data_entities.iter().map(|e| e.name.as_str()).collect(),
-            validation_rules: self
-                .validation_rules
-                .iter()
-                .map(|r| rule(&r.rule))
-                .collect(),
+            validation_rules: self.validation_rules.iter().map(|r| rule(&r.rule)).collect(),
             constraints: self.all().iter().map(Row::from).collect(),
         }
         .serialize(serializer)
@@ -87,13 +75,7 @@ fn rule(rule: &Rule) -> Value {
         Rule::StateTransition { from, to, on } => {
             json!({ "type": "state_transition", "from": from, "to": to, "on": on })
         }
-        Rule::EntityRelation {
-            from,
-            to,
-            from_count,
-            to_count,
-            label,
-        } => json!({
+        Rule::EntityRelation { from, to, from_count, to_count, label } => json!({
             "type": "entity_relation",
             "from": from,
             "to": to,

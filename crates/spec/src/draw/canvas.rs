@@ -34,11 +34,7 @@ impl Canvas {
     /// A horizontal line from `from` to `to`, both included; crosses what is vertical.
     pub(super) fn across(&mut self, y: usize, from: usize, to: usize) {
         for x in from..=to {
-            let c = if self.get(y, x) == '│' {
-                '┼'
-            } else {
-                '─'
-            };
+            let c = if self.get(y, x) == '│' { '┼' } else { '─' };
             self.set(y, x, c);
         }
     }
@@ -46,11 +42,7 @@ impl Canvas {
     /// A vertical line from `from` to `to`, both included; crosses what is horizontal.
     pub(super) fn down(&mut self, x: usize, from: usize, to: usize) {
         for y in from..=to {
-            let c = if self.get(y, x) == '─' {
-                '┼'
-            } else {
-                '│'
-            };
+            let c = if self.get(y, x) == '─' { '┼' } else { '│' };
             self.set(y, x, c);
         }
     }
@@ -70,27 +62,14 @@ impl Canvas {
         let lines: Vec<String> = self
             .rows
             .iter()
-            .map(|row| {
-                row.iter()
-                    .filter(|c| **c != TAKEN)
-                    .collect::<String>()
-                    .trim_end()
-                    .to_owned()
-            })
+            .map(|row| row.iter().filter(|c| **c != TAKEN).collect::<String>().trim_end().to_owned())
             .collect();
         let width = lines.iter().map(|line| line.width()).max().unwrap_or(0);
-        super::Drawing {
-            text: lines.join("\n") + "\n",
-            width,
-        }
+        super::Drawing { text: lines.join("\n") + "\n", width }
     }
 
     fn get(&self, y: usize, x: usize) -> char {
-        self.rows
-            .get(y)
-            .and_then(|row| row.get(x))
-            .copied()
-            .unwrap_or(' ')
+        self.rows.get(y).and_then(|row| row.get(x)).copied().unwrap_or(' ')
     }
 }
 

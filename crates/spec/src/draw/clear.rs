@@ -26,19 +26,11 @@ pub(super) fn is_clear(drawing: &str) -> bool {
 
 /// Two labels with one space between them read as one label.
 pub(super) fn labels_stand_apart(drawing: &str, edges: &[Edge]) -> bool {
-    let labels: HashSet<&str> = edges
-        .iter()
-        .filter_map(|edge| edge.label.as_deref())
-        .collect();
-    let lines = drawing
-        .lines()
-        .map(str::trim)
-        .filter(|line| line.contains(' '));
+    let labels: HashSet<&str> = edges.iter().filter_map(|edge| edge.label.as_deref()).collect();
+    let lines = drawing.lines().map(str::trim).filter(|line| line.contains(' '));
     lines.into_iter().all(|line| {
         let touching = |first: &&str| {
-            let mut rests = line
-                .match_indices(*first)
-                .map(|(at, _)| &line[at + first.len()..]);
+            let mut rests = line.match_indices(*first).map(|(at, _)| &line[at + first.len()..]);
             rests.any(|rest| {
                 let next = rest.strip_prefix(' ').filter(|next| !next.starts_with(' '));
                 next.is_some_and(|next| labels.iter().any(|label| next.starts_with(label)))
@@ -50,19 +42,10 @@ pub(super) fn labels_stand_apart(drawing: &str, edges: &[Edge]) -> bool {
 
 /// No word of a label was clipped, broken or left out.
 pub(super) fn shows_every_word(drawing: &str, diagram: &Diagram) -> bool {
-    let drawn = diagram
-        .nodes
-        .iter()
-        .filter(|node| node.shape != NodeShape::Terminal);
+    let drawn = diagram.nodes.iter().filter(|node| node.shape != NodeShape::Terminal);
     let labels = drawn.map(|node| node.label.as_str());
-    let on_edges = diagram
-        .edges
-        .iter()
-        .filter_map(|edge| edge.label.as_deref());
-    labels
-        .chain(on_edges)
-        .flat_map(str::split_whitespace)
-        .all(|word| drawing.contains(word))
+    let on_edges = diagram.edges.iter().filter_map(|edge| edge.label.as_deref());
+    labels.chain(on_edges).flat_map(str::split_whitespace).all(|word| drawing.contains(word))
 }
 
 /// Arrows of a flow that lie on each other have fewer heads than they should.
@@ -73,10 +56,7 @@ pub(super) fn shows_every_arrow(drawing: &str, diagram: &Diagram) -> bool {
 }
 
 fn hangs_from_a_parent(rows: &[Vec<char>], y: usize, x: usize) -> bool {
-    let above = rows[..y]
-        .iter()
-        .rev()
-        .map(|row| row.get(x).copied().unwrap_or(' '));
+    let above = rows[..y].iter().rev().map(|row| row.get(x).copied().unwrap_or(' '));
     above.into_iter().find(|c| !matches!(c, '│' | '┆' | '┊')) == Some('△')
 }
 
@@ -91,12 +71,7 @@ fn columns(line: &str) -> Vec<char> {
 }
 
 fn borders(rows: &[Vec<char>]) -> HashSet<(usize, usize)> {
-    let at = |y: usize, x: usize| {
-        rows.get(y)
-            .and_then(|row| row.get(x))
-            .copied()
-            .unwrap_or(' ')
-    };
+    let at = |y: usize, x: usize| rows.get(y).and_then(|row| row.get(x)).copied().unwrap_or(' ');
     let mut border = HashSet::new();
     for (top, row) in rows.iter().enumerate() {
         for left in (0..row.len()).filter(|x| matches!(row[*x], '┌' | '╭')) {
@@ -115,9 +90,7 @@ fn borders(rows: &[Vec<char>]) -> HashSet<(usize, usize)> {
             border.extend((top..=bottom).flat_map(|y| [(y, left), (y, right)]));
             // Lines between the compartments of a class box.
             border.extend(
-                (top..=bottom)
-                    .filter(|y| at(*y, left) == '├')
-                    .flat_map(|y| (left..=right).map(move |x| (y, x))),
+                (top..=bottom).filter(|y| at(*y, left) == '├').flat_map(|y| (left..=right).map(move |x| (y, x))),
             );
         }
     }

@@ -10,10 +10,7 @@ use merman::models::class_diagram::{
 };
 
 const CONSTANTS: ClassConstants = ClassConstants {
-    line_type: ClassLineTypeConstants {
-        line: 0,
-        dotted_line: 1,
-    },
+    line_type: ClassLineTypeConstants { line: 0, dotted_line: 1 },
     relation_type: ClassRelationTypeConstants {
         none: -1,
         aggregation: 0,
@@ -35,12 +32,7 @@ pub(super) fn as_classes(model: &ErDiagramRenderModel) -> ClassDiagram {
         acc_title: None,
         acc_descr: None,
         classes: classes.collect(),
-        relations: model
-            .relationships
-            .iter()
-            .enumerate()
-            .map(|(index, r)| relation(model, index, r))
-            .collect(),
+        relations: model.relationships.iter().enumerate().map(|(index, r)| relation(model, index, r)).collect(),
         notes: Vec::new(),
         interfaces: Vec::new(),
         namespaces: Default::default(),
@@ -75,18 +67,12 @@ fn class(name: &str, entity: &ErEntityRenderModel) -> ClassNode {
 }
 
 fn title<'a>(name: &'a str, entity: &'a ErEntityRenderModel) -> &'a str {
-    if entity.alias.is_empty() {
-        name
-    } else {
-        &entity.alias
-    }
+    if entity.alias.is_empty() { name } else { &entity.alias }
 }
 
 fn title_of(model: &ErDiagramRenderModel, id: &str) -> String {
     let found = model.entities.iter().find(|(_, entity)| entity.id == id);
-    found
-        .map_or(id, |(name, entity)| title(name, entity))
-        .to_owned()
+    found.map_or(id, |(name, entity)| title(name, entity)).to_owned()
 }
 
 fn member(attribute: &ErAttributeRenderModel) -> ClassMember {
@@ -106,11 +92,7 @@ fn member(attribute: &ErAttributeRenderModel) -> ClassMember {
     }
 }
 
-fn relation(
-    model: &ErDiagramRenderModel,
-    index: usize,
-    relation: &ErRelationshipRenderModel,
-) -> ClassRelation {
+fn relation(model: &ErDiagramRenderModel, index: usize, relation: &ErRelationshipRenderModel) -> ClassRelation {
     let dotted = relation.rel_spec.rel_type == "NON_IDENTIFYING";
     let none = CONSTANTS.relation_type.none;
     let line = &CONSTANTS.line_type;

@@ -14,10 +14,7 @@ pub(super) fn order(diagram: &Diagram) -> Vec<&Node> {
         entered.insert(&edge.to);
     }
     let ids = || diagram.nodes.iter().map(|node| node.id.as_str());
-    let roots: Vec<&str> = ids()
-        .filter(|id| !entered.contains(id))
-        .chain(ids())
-        .collect();
+    let roots: Vec<&str> = ids().filter(|id| !entered.contains(id)).chain(ids()).collect();
     let back = walk(&roots, &ways).back;
     for (from, targets) in &mut ways {
         targets.retain(|to| !back.contains(&(*from, *to)));
@@ -30,11 +27,7 @@ pub(super) fn order(diagram: &Diagram) -> Vec<&Node> {
     let roots: Vec<&str> = roots.into_iter().rev().collect();
     let nodes: HashMap<&str, &Node> = diagram.nodes.iter().map(|n| (n.id.as_str(), n)).collect();
     let finished = walk(&roots, &ways).finished;
-    finished
-        .iter()
-        .rev()
-        .filter_map(|id| nodes.get(id).copied())
-        .collect()
+    finished.iter().rev().filter_map(|id| nodes.get(id).copied()).collect()
 }
 
 type Ways<'a> = HashMap<&'a str, Vec<&'a str>>;
@@ -50,10 +43,7 @@ struct Walk<'a> {
 fn walk<'a>(roots: &[&'a str], ways: &Ways<'a>) -> Walk<'a> {
     let mut seen: HashSet<&str> = HashSet::new();
     let mut open: HashSet<&str> = HashSet::new();
-    let mut walk = Walk {
-        finished: Vec::new(),
-        back: HashSet::new(),
-    };
+    let mut walk = Walk { finished: Vec::new(), back: HashSet::new() };
     for &root in roots {
         let mut path: Vec<(&str, usize)> = Vec::new();
         if seen.insert(root) {
@@ -87,19 +77,13 @@ mod tests {
     #[track_caller]
     fn check(source: &str, expected: &str) {
         let diagram = Diagram::parse(source).unwrap();
-        let ids: Vec<&str> = order(&diagram)
-            .iter()
-            .map(|node| node.id.as_str())
-            .collect();
+        let ids: Vec<&str> = order(&diagram).iter().map(|node| node.id.as_str()).collect();
         assert_eq!(ids.join(" "), expected);
     }
 
     #[test]
     fn boxes_stand_below_those_that_lead_to_them() {
-        check(
-            "flowchart TD\nA --> B & C\nB --> D\nC --> D\nD -->|again| B",
-            "A B C D",
-        );
+        check("flowchart TD\nA --> B & C\nB --> D\nC --> D\nD -->|again| B", "A B C D");
     }
 
     #[test]

@@ -17,10 +17,7 @@ use crate::diagram::{Diagram, Node, NodeShape};
 pub(super) fn draw(diagram: &Diagram, label_width: usize, width: usize) -> Drawing {
     let layout = Layout::new(diagram, label_width);
     match layout.total_width() {
-        needed if needed > width => Drawing {
-            text: String::new(),
-            width: needed,
-        },
+        needed if needed > width => Drawing { text: String::new(), width: needed },
         _ => layout.draw(),
     }
 }
@@ -55,16 +52,10 @@ struct Rail<'a> {
 impl<'a> Layout<'a> {
     fn new(diagram: &'a Diagram, label_width: usize) -> Self {
         let order = order(diagram);
-        let place: HashMap<&str, usize> = order
-            .iter()
-            .enumerate()
-            .map(|(index, node)| (node.id.as_str(), index))
-            .collect();
+        let place: HashMap<&str, usize> =
+            order.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect();
         let group = |id: &str| {
-            let owner = diagram
-                .groups
-                .iter()
-                .find(|group| group.members.iter().any(|m| m == id));
+            let owner = diagram.groups.iter().find(|group| group.members.iter().any(|m| m == id));
             owner.map(|group| group.title.as_str())
         };
         let boxes: Vec<_> = order
@@ -72,13 +63,7 @@ impl<'a> Layout<'a> {
             .map(|node| {
                 let lines = wrap(face(node), label_width);
                 let rows = lines.len();
-                NodeBox {
-                    node,
-                    group: group(&node.id),
-                    lines,
-                    top: 0,
-                    rows,
-                }
+                NodeBox { node, group: group(&node.id), lines, top: 0, rows }
             })
             .collect();
         let mut steps = vec![None; boxes.len()];
@@ -91,14 +76,7 @@ impl<'a> Layout<'a> {
             if to == from + 1 && steps[from].is_none() {
                 steps[from] = Some(label);
             } else {
-                rails.push(Rail {
-                    from,
-                    to,
-                    label,
-                    from_row: 0,
-                    to_row: 0,
-                    lane: 0,
-                });
+                rails.push(Rail { from, to, label, from_row: 0, to_row: 0, lane: 0 });
             }
         }
         let inner = |b: &NodeBox| {
@@ -106,12 +84,7 @@ impl<'a> Layout<'a> {
             label.max(b.group.map_or(0, |title| title.width() + 2))
         };
         let width = boxes.iter().map(inner).max().unwrap_or(0) + 2;
-        let mut layout = Self {
-            boxes,
-            steps,
-            rails,
-            width,
-        };
+        let mut layout = Self { boxes, steps, rails, width };
         layout.place_rows();
         layout.choose_lanes();
         layout
@@ -160,8 +133,7 @@ impl<'a> Layout<'a> {
         let mut lanes: Vec<Vec<(usize, usize)>> = Vec::new();
         for index in by_length {
             let (start, end) = self.rails[index].span();
-            let free =
-                |lane: &Vec<(usize, usize)>| lane.iter().all(|(s, e)| end < *s || *e < start);
+            let free = |lane: &Vec<(usize, usize)>| lane.iter().all(|(s, e)| end < *s || *e < start);
             let lane = lanes.iter().position(free).unwrap_or_else(|| {
                 lanes.push(Vec::new());
                 lanes.len() - 1
@@ -173,31 +145,14 @@ impl<'a> Layout<'a> {
 
     /// Labels stand between the boxes and the first lane, where no rail crosses them.
     fn first_lane(&self) -> usize {
-        let labels = self
-            .rails
-            .iter()
-            .map(|rail| rail.label.width())
-            .max()
-            .unwrap_or(0);
+        let labels = self.rails.iter().map(|rail| rail.label.width()).max().unwrap_or(0);
         self.width + 2 + labels + if labels == 0 { 2 } else { 5 }
     }
 
     fn total_width(&self) -> usize {
-        let lanes = self
-            .rails
-            .iter()
-            .map(|rail| self.first_lane() + rail.lane * 3 + 1)
-            .max();
-        let steps = self
-            .steps
-            .iter()
-            .flatten()
-            .map(|label| self.width / 2 + 2 + label.width());
-        steps
-            .chain(lanes)
-            .chain([self.width + 2])
-            .max()
-            .unwrap_or(0)
+        let lanes = self.rails.iter().map(|rail| self.first_lane() + rail.lane * 3 + 1).max();
+        let steps = self.steps.iter().flatten().map(|label| self.width / 2 + 2 + label.width());
+        steps.chain(lanes).chain([self.width + 2]).max().unwrap_or(0)
     }
 
     fn draw(&self) -> Drawing {
@@ -227,22 +182,15 @@ impl<'a> Layout<'a> {
             NodeShape::Step | NodeShape::Part | NodeShape::Actor => ['┌', '┐', '└', '┘'],
             NodeShape::Decision | NodeShape::Storage | NodeShape::Terminal => ['╭', '╮', '╰', '╯'],
         };
-        let sides = if node_box.node.shape == NodeShape::Decision {
-            ["<", ">"]
-        } else {
-            ["│", "│"]
-        };
+        let sides = if node_box.node.shape == NodeShape::Decision { ["<", ">"] } else { ["│", "│"] };
         let right = self.width + 1;
         let bottom = node_box.top + node_box.rows + 1;
         for y in [node_box.top, bottom] {
             canvas.across(y, 1, self.width);
         }
-        for (corner, (y, x)) in corners.into_iter().zip([
-            (node_box.top, 0),
-            (node_box.top, right),
-            (bottom, 0),
-            (bottom, right),
-        ]) {
+        for (corner, (y, x)) in
+            corners.into_iter().zip([(node_box.top, 0), (node_box.top, right), (bottom, 0), (bottom, right)])
+        {
             canvas.set(y, x, corner);
         }
         for y in node_box.top + 1..bottom {
@@ -289,10 +237,7 @@ enum End {
 
 impl Rail<'_> {
     fn span(&self) -> (usize, usize) {
-        (
-            self.from_row.min(self.to_row),
-            self.from_row.max(self.to_row),
-        )
+        (self.from_row.min(self.to_row), self.from_row.max(self.to_row))
     }
 }
 
@@ -322,12 +267,7 @@ mod tests {
             let drawing = draw(&diagram, 40, 1000);
             let count = |marks: &[char]| drawing.text.matches(marks).count();
             assert_eq!(count(&['▼', '◄']), nodes * ways, "{}", drawing.text);
-            assert_eq!(
-                drawing.text.matches(" go").count(),
-                nodes * ways,
-                "{}",
-                drawing.text
-            );
+            assert_eq!(drawing.text.matches(" go").count(), nodes * ways, "{}", drawing.text);
             // Lines cross but never join: every join stands on the side of a box.
             assert_eq!(count(&['┤', '┴']), 0, "{}", drawing.text);
         }
@@ -335,8 +275,7 @@ mod tests {
 
     #[test]
     fn the_width_is_known_before_drawing() {
-        let diagram =
-            Diagram::parse("flowchart TD\nA -->|back| A\nA -->|a long way down| B").unwrap();
+        let diagram = Diagram::parse("flowchart TD\nA -->|back| A\nA -->|a long way down| B").unwrap();
         let layout = Layout::new(&diagram, 40);
         assert_eq!(layout.total_width(), layout.draw().width);
     }

@@ -14,11 +14,7 @@ pub(super) fn draw(diagram: &Diagram, width: usize) -> Drawing {
     let (mut top, mut left, mut height) = (0, 0, 0);
     for node in &diagram.nodes {
         let lines: Vec<String> = node.members.iter().map(member).collect();
-        let inner = lines
-            .iter()
-            .map(|line| line.width())
-            .chain([node.label.width()])
-            .max();
+        let inner = lines.iter().map(|line| line.width()).chain([node.label.width()]).max();
         let box_width = inner.unwrap_or(0) + 4;
         if left > 0 && left + box_width > width {
             (top, left, height) = (top + height, 0, 0);
@@ -38,13 +34,7 @@ pub(super) fn draw(diagram: &Diagram, width: usize) -> Drawing {
 }
 
 /// Returns how many rows the box takes.
-fn draw_box(
-    canvas: &mut Canvas,
-    (top, left): (usize, usize),
-    width: usize,
-    node: &Node,
-    lines: &[String],
-) -> usize {
+fn draw_box(canvas: &mut Canvas, (top, left): (usize, usize), width: usize, node: &Node, lines: &[String]) -> usize {
     let rule = |ends: [char; 2]| format!("{}{}{}", ends[0], "─".repeat(width - 2), ends[1]);
     let side = |canvas: &mut Canvas, y: usize, text: &str| {
         canvas.put(y, left, "│");
@@ -84,36 +74,20 @@ fn member(member: &Member) -> String {
     if !member.type_name.is_empty() {
         text = format!("{text}: {}", member.type_name);
     }
-    if keys.is_empty() {
-        text
-    } else {
-        format!("{text} {}", keys.join(", "))
-    }
+    if keys.is_empty() { text } else { format!("{text} {}", keys.join(", ")) }
 }
 
 fn relation(diagram: &Diagram, edge: &Edge) -> String {
     let (from, to) = (diagram.label_of(&edge.from), diagram.label_of(&edge.to));
-    let label = edge
-        .label
-        .as_ref()
-        .map_or_else(String::new, |label| format!(" {label} ──"));
+    let label = edge.label.as_ref().map_or_else(String::new, |label| format!(" {label} ──"));
     match edge.kind {
         EdgeKind::Inherits => format!("{from} ──{label}▷ {to}"),
-        EdgeKind::Relation {
-            from: from_count,
-            to: to_count,
-        } => {
-            format!(
-                "{from} {} ──{label} {} {to}",
-                count(from_count),
-                count(to_count)
-            )
+        EdgeKind::Relation { from: from_count, to: to_count } => {
+            format!("{from} {} ──{label} {} {to}", count(from_count), count(to_count))
         }
-        EdgeKind::Flow
-        | EdgeKind::Call
-        | EdgeKind::Reply
-        | EdgeKind::Transition
-        | EdgeKind::Uses => format!("{from} ──{label}► {to}"),
+        EdgeKind::Flow | EdgeKind::Call | EdgeKind::Reply | EdgeKind::Transition | EdgeKind::Uses => {
+            format!("{from} ──{label}► {to}")
+        }
     }
 }
 

@@ -6,14 +6,9 @@ pub(super) fn tidy(drawing: &str) -> String {
     let rows: Vec<Vec<char>> = drawing.lines().map(|line| line.chars().collect()).collect();
     // A wide character shifts the columns after it, so neighbours are only looked
     // at in rows where one character is one column.
-    let narrow: Vec<bool> = rows
-        .iter()
-        .map(|row| row.iter().all(|c| is_narrow(*c)))
-        .collect();
+    let narrow: Vec<bool> = rows.iter().map(|row| row.iter().all(|c| is_narrow(*c))).collect();
     let at = |y: usize, x: usize| {
-        let row = rows
-            .get(y)
-            .filter(|_| narrow.get(y).copied().unwrap_or(false));
+        let row = rows.get(y).filter(|_| narrow.get(y).copied().unwrap_or(false));
         row.and_then(|row| row.get(x)).copied().unwrap_or(' ')
     };
     let mut text = String::with_capacity(drawing.len());
@@ -58,12 +53,7 @@ fn mend(c: char, around: Around) -> char {
 /// A crossing keeps only the arms that meet something.
 fn crossing(around: &Around) -> char {
     let meets = |c: char| is_line(c);
-    match (
-        meets(around.up),
-        meets(around.down),
-        meets(around.left),
-        meets(around.right),
-    ) {
+    match (meets(around.up), meets(around.down), meets(around.left), meets(around.right)) {
         (false, true, false, true) => '┌',
         (false, true, true, false) => '┐',
         (true, false, false, true) => '└',
@@ -77,10 +67,7 @@ fn crossing(around: &Around) -> char {
 }
 
 fn is_line(c: char) -> bool {
-    matches!(
-        c,
-        '\u{2500}'..='\u{257f}' | '▲' | '▼' | '◄' | '►' | '△' | '▽' | '◁' | '▷' | '◇' | '◆'
-    )
+    matches!(c, '\u{2500}'..='\u{257f}' | '▲' | '▼' | '◄' | '►' | '△' | '▽' | '◁' | '▷' | '◇' | '◆')
 }
 
 fn is_narrow(c: char) -> bool {

@@ -5,22 +5,13 @@ use std::collections::HashMap;
 use merman::diagrams::er::{ErAttributeRenderModel, ErDiagramRenderModel, ErEntityRenderModel};
 
 use super::{Content, edge_label, label_or_id};
-use crate::diagram::{
-    Cardinality, DiagramKind, Edge, EdgeKind, Group, Key, Member, MemberKind, Node, NodeShape,
-};
+use crate::diagram::{Cardinality, DiagramKind, Edge, EdgeKind, Group, Key, Member, MemberKind, Node, NodeShape};
 
 pub(super) fn content(model: &ErDiagramRenderModel) -> (DiagramKind, Content) {
-    let names: HashMap<&str, &String> = model
-        .entities
-        .iter()
-        .map(|(name, entity)| (entity.id.as_str(), name))
-        .collect();
+    let names: HashMap<&str, &String> =
+        model.entities.iter().map(|(name, entity)| (entity.id.as_str(), name)).collect();
     let name_of = |id: &str| names.get(id).map_or(id, |name| name.as_str()).to_owned();
-    let nodes = model
-        .entities
-        .iter()
-        .map(|(name, entity)| node(name, entity))
-        .collect();
+    let nodes = model.entities.iter().map(|(name, entity)| node(name, entity)).collect();
     let edges = model
         .relationships
         .iter()
@@ -44,22 +35,11 @@ pub(super) fn content(model: &ErDiagramRenderModel) -> (DiagramKind, Content) {
             members: subgraph.nodes.clone(),
         })
         .collect();
-    (
-        DiagramKind::EntityRelationship,
-        Content {
-            nodes,
-            edges,
-            groups,
-        },
-    )
+    (DiagramKind::EntityRelationship, Content { nodes, edges, groups })
 }
 
 fn node(name: &str, entity: &ErEntityRenderModel) -> Node {
-    let label = if entity.alias.is_empty() {
-        name
-    } else {
-        &entity.alias
-    };
+    let label = if entity.alias.is_empty() { name } else { &entity.alias };
     Node {
         id: name.to_owned(),
         label: label_or_id(Some(label), name),

@@ -6,12 +6,7 @@ use super::{Content, edge_label, label_or_id};
 use crate::diagram::{DiagramKind, Edge, EdgeKind, Group, Node, NodeShape};
 
 pub(super) fn content(model: &FlowchartModel) -> (DiagramKind, Content) {
-    let nodes = model
-        .nodes
-        .iter()
-        .filter(|node| !node.is_subgraph_anchor())
-        .map(node)
-        .collect();
+    let nodes = model.nodes.iter().filter(|node| !node.is_subgraph_anchor()).map(node).collect();
     let edges = model
         .edges
         .iter()
@@ -31,14 +26,7 @@ pub(super) fn content(model: &FlowchartModel) -> (DiagramKind, Content) {
             members: subgraph.nodes.clone(),
         })
         .collect();
-    (
-        DiagramKind::Flowchart,
-        Content {
-            nodes,
-            edges,
-            groups,
-        },
-    )
+    (DiagramKind::Flowchart, Content { nodes, edges, groups })
 }
 
 /// Writes every label as the reader sees it, for drawing.
@@ -65,23 +53,12 @@ fn words(node: &FlowNode) -> String {
 
 fn node(node: &FlowNode) -> Node {
     let label = words(node);
-    let name = node
-        .layout_shape
-        .as_deref()
-        .or(node.shape.as_deref())
-        .unwrap_or("rect");
-    Node {
-        id: node.id.clone(),
-        shape: shape(name, &label),
-        label,
-        members: Vec::new(),
-    }
+    let name = node.layout_shape.as_deref().or(node.shape.as_deref()).unwrap_or("rect");
+    Node { id: node.id.clone(), shape: shape(name, &label), label, members: Vec::new() }
 }
 
 fn shape(name: &str, label: &str) -> NodeShape {
-    const TERMINAL_WORDS: [&str; 8] = [
-        "start", "begin", "entry", "end", "stop", "finish", "exit", "done",
-    ];
+    const TERMINAL_WORDS: [&str; 8] = ["start", "begin", "entry", "end", "stop", "finish", "exit", "done"];
     let says_terminal = TERMINAL_WORDS.contains(&label.to_lowercase().as_str());
     match name {
         "diamond" | "question" | "diam" | "decision" => NodeShape::Decision,
@@ -100,12 +77,10 @@ fn shape(name: &str, label: &str) -> NodeShape {
         | "bow-rect"
         | "internal-storage" => NodeShape::Storage,
         _ if says_terminal => NodeShape::Terminal,
-        "circle" | "circ" | "doublecircle" | "dbl-circ" | "double-circle" | "start" | "stop"
-        | "sm-circ" | "fr-circ" | "f-circ" | "junction" => NodeShape::Terminal,
-        "rect" | "rectangle" | "square" | "squareRect" | "proc" | "process" | "roundedRect"
-        | "rounded" | "round" | "event" | "ellipse" | "stadium" | "terminal" | "pill" => {
-            NodeShape::Step
-        }
+        "circle" | "circ" | "doublecircle" | "dbl-circ" | "double-circle" | "start" | "stop" | "sm-circ"
+        | "fr-circ" | "f-circ" | "junction" => NodeShape::Terminal,
+        "rect" | "rectangle" | "square" | "squareRect" | "proc" | "process" | "roundedRect" | "rounded" | "round"
+        | "event" | "ellipse" | "stadium" | "terminal" | "pill" => NodeShape::Step,
         _ => NodeShape::Part,
     }
 }

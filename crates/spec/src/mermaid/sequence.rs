@@ -1,9 +1,7 @@
 //! Sequence diagram: participants and the messages between them. Notes, loops
 //! and activations are drawn but state no constraint, so they are left out.
 
-use merman::diagrams::sequence::{
-    SequenceDiagramRenderModel, SequenceMessage, SequenceMessageStroke,
-};
+use merman::diagrams::sequence::{SequenceDiagramRenderModel, SequenceMessage, SequenceMessageStroke};
 
 use super::{Content, edge_label, label_or_id};
 use crate::diagram::{DiagramKind, Edge, EdgeKind, Group, Node, NodeShape};
@@ -16,11 +14,7 @@ pub(super) fn content(model: &SequenceDiagramRenderModel) -> (DiagramKind, Conte
         .map(|(id, actor)| Node {
             id: id.clone(),
             label: label_or_id(Some(&actor.description), id),
-            shape: if actor.actor_type == "actor" {
-                NodeShape::Actor
-            } else {
-                NodeShape::Part
-            },
+            shape: if actor.actor_type == "actor" { NodeShape::Actor } else { NodeShape::Part },
             members: Vec::new(),
         })
         .collect();
@@ -35,14 +29,7 @@ pub(super) fn content(model: &SequenceDiagramRenderModel) -> (DiagramKind, Conte
             members: group.actor_keys.clone(),
         })
         .collect();
-    (
-        DiagramKind::Sequence,
-        Content {
-            nodes,
-            edges,
-            groups,
-        },
-    )
+    (DiagramKind::Sequence, Content { nodes, edges, groups })
 }
 
 fn message(message: &SequenceMessage) -> Option<Edge> {

@@ -17,19 +17,11 @@ pub(super) fn clean(source: &str) -> Result<String, DiagramError> {
     }
     let found = depth(&text);
     if found > MAX_DEPTH {
-        return Err(DiagramError::TooLarge {
-            measure: Measure::Depth,
-            found,
-            limit: MAX_DEPTH,
-        });
+        return Err(DiagramError::TooLarge { measure: Measure::Depth, found, limit: MAX_DEPTH });
     }
     let found = most_edges_by_ampersand(&text).max(links(&text) / LINKS_PER_EDGE);
     if found > MAX_EDGES {
-        return Err(DiagramError::TooLarge {
-            measure: Measure::Edges,
-            found,
-            limit: MAX_EDGES,
-        });
+        return Err(DiagramError::TooLarge { measure: Measure::Edges, found, limit: MAX_EDGES });
     }
     Ok(text)
 }
@@ -46,10 +38,7 @@ fn most_edges_by_ampersand(text: &str) -> usize {
 
 /// Pairs of marks that arrows are made of. The parser's time grows with their square.
 fn links(text: &str) -> usize {
-    ["--", "==", "-."]
-        .iter()
-        .map(|link| text.matches(link).count())
-        .sum()
+    ["--", "==", "-."].iter().map(|link| text.matches(link).count()).sum()
 }
 
 /// The word that should have named the diagram type, shortened for a message.
@@ -58,9 +47,7 @@ pub(super) fn first_word(source: &str) -> String {
         .lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with("%%") && !line.starts_with("---"));
-    let word = line
-        .and_then(|line| line.split_whitespace().next())
-        .unwrap_or_default();
+    let word = line.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
     word.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
@@ -109,15 +96,10 @@ fn depth(text: &str) -> usize {
     let mut braces: usize = 0;
     let mut deepest = 0;
     for line in text.lines().map(str::trim) {
-        let word = line
-            .split(|c: char| !c.is_alphanumeric())
-            .next()
-            .unwrap_or_default();
+        let word = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         match word.to_ascii_lowercase().as_str() {
             "end" => blocks = blocks.saturating_sub(1),
-            "subgraph" | "loop" | "alt" | "opt" | "par" | "critical" | "break" | "rect" | "box" => {
-                blocks += 1
-            }
+            "subgraph" | "loop" | "alt" | "opt" | "par" | "critical" | "break" | "rect" | "box" => blocks += 1,
             _ => {}
         }
         for c in line.chars() {
@@ -160,12 +142,6 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused_before_parsing() {
         let source = format!("flowchart TD\n{}", "subgraph a\n".repeat(40));
-        assert!(matches!(
-            clean(&source),
-            Err(DiagramError::TooLarge {
-                measure: Measure::Depth,
-                ..
-            })
-        ));
+        assert!(matches!(clean(&source), Err(DiagramError::TooLarge { measure: Measure::Depth, .. })));
     }
 }

@@ -33,14 +33,7 @@ pub(super) fn content(model: &StateDiagramRenderModel) -> (DiagramKind, Content)
                 .collect(),
         })
         .collect();
-    (
-        DiagramKind::State,
-        Content {
-            nodes,
-            edges,
-            groups,
-        },
-    )
+    (DiagramKind::State, Content { nodes, edges, groups })
 }
 
 fn is_state(node: &StateDiagramRenderNode) -> bool {
@@ -49,29 +42,17 @@ fn is_state(node: &StateDiagramRenderNode) -> bool {
 
 fn node(model: &StateDiagramRenderModel, state: &StateDiagramRenderNode) -> Node {
     // A `<<choice>>` declared after its first use keeps the shape of a plain state.
-    let declared = model
-        .states
-        .get(&state.id)
-        .map(|declared| declared.state_type.as_str());
+    let declared = model.states.get(&state.id).map(|declared| declared.state_type.as_str());
     let shape = match state.shape.as_str() {
         _ if declared == Some("choice") => NodeShape::Decision,
         "stateStart" | "stateEnd" | "fork" | "join" | "forkJoin" => NodeShape::Terminal,
         "choice" => NodeShape::Decision,
         _ => NodeShape::Step,
     };
-    Node {
-        id: state.id.clone(),
-        label: label(state),
-        shape,
-        members: Vec::new(),
-    }
+    Node { id: state.id.clone(), label: label(state), shape, members: Vec::new() }
 }
 
 fn label(state: &StateDiagramRenderNode) -> String {
-    let text = state.label.as_ref().and_then(|label| {
-        label
-            .as_str()
-            .or_else(|| label.as_array()?.first()?.as_str())
-    });
+    let text = state.label.as_ref().and_then(|label| label.as_str().or_else(|| label.as_array()?.first()?.as_str()));
     label_or_id(text, &state.id)
 }
