@@ -1,1 +1,92 @@
-//! The broker room.
+//! The only door to model APIs.
+//!
+//! The shim of an agent attempt runs a [`Gateway`] outside the agent's sandbox, on a unix
+//! socket. It adds the key, reserves money before a call, counts what the call cost, turns
+//! overload into waits, and writes each call to a log. It never gives a key to the agent,
+//! never follows a redirect with one, and never repeats a call once a byte of its answer has
+//! been passed on.
+//!
+//! # Doors
+//!
+//! | path | protocol |
+//! |---|---|
+//! | `POST /anthropic/v1/messages`, `/v1/messages` | Anthropic Messages |
+//! | `POST /openai/v1/chat/completions`, `/v1/chat/completions` | OpenAI Chat Completions |
+//! | `POST /openai/v1/responses`, `/v1/responses` | OpenAI Responses |
+//! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
+//!
+//! `"model": "provider/model"` picks the granted upstream of that provider; a bare model name
+//! goes to the first upstream that speaks the door's protocol.
+//!
+//! # What is counted
+//!
+//! Tokens, at the prices of the grant. `inputTokens` of a record never contains what was read
+//! from or written to the prompt cache; `reasoningTokens` is a part of `outputTokens`. Fees that
+//! are not per token (hosted search, priority tiers) are not seen here.
+//!
+//! # Using it from `genai` 0.7
+//!
+//! Give `genai` a `reqwest` client that is bound to the socket, and resolve every model to a
+//! base URL that **ends in `/v1/`** (genai appends `messages`, `chat/completions` or
+//! `responses` to it). The host is never looked up. The key may be any text: the gateway drops
+//! it. The model name must be passed whole, as `provider/model`.
+//!
+//! ```ignore
+//! use genai::adapter::AdapterKind;
+//! use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
+//! use genai::{Client, ModelIden, ServiceTarget};
+//!
+//! let http = reqwest::Client::builder()
+//!     .unix_socket(socket_path)
+//!     .no_proxy()
+//!     .build()?;
+//! // Anthropic door: (AdapterKind::Anthropic, "http://broker/anthropic/v1/")
+//! // Chat door:      (AdapterKind::OpenAI,    "http://broker/openai/v1/")
+//! // Responses door: (AdapterKind::OpenAIResp, "http://broker/openai/v1/")
+//! let resolver = ServiceTargetResolver::from_resolver_fn(
+//!     |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
+//!         Ok(ServiceTarget {
+//!             endpoint: Endpoint::from_static("http://broker/anthropic/v1/"),
+//!             auth: AuthData::from_single("the broker holds the key"),
+//!             model: ModelIden::new(AdapterKind::Anthropic, target.model.model_name),
+//!         })
+//!     },
+//! );
+//! let client = Client::builder()
+//!     .with_reqwest(http)
+//!     .with_service_target_resolver(resolver)
+//!     .build()?;
+//! client.exec_chat_stream("scripted/demo", request, Some(&options)).await?;
+//! ```
+//!
+//! With `ChatOptions`: `with_capture_usage(true)`, `with_capture_content(true)`,
+//! `with_capture_tool_calls(true)` and `with_capture_reasoning_content(true)`; the last one is
+//! needed to send signed thinking back in the next turn. On the OpenAI adapters genai reads a
+//! trailing `-low`, `-medium`, `-high` of a model name as a reasoning effort and cuts it off, so
+//! scripts should not be named that way. `tests/it/genai_client.rs` holds all of this.
+
+mod books;
+pub mod calls;
+mod door;
+mod gateway;
+mod grant;
+mod http;
+mod money;
+pub mod prices;
+mod protocol;
+mod refusal;
+mod relay;
+mod request;
+mod retry;
+mod route;
+mod scripted;
+mod tap;
+mod usage;
+
+pub use gateway::Gateway;
+pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
+pub use money::Micros;
+pub use prices::{Price, PriceTable};
+pub use protocol::Protocol;
+pub use retry::RetryPolicy;
+pub use scripted::{Script, ScriptError};

@@ -1,0 +1,246 @@
+//! The envelope and the log of one attempt, kept in step: money is reserved and the line is
+//! written before a call is made, and every opened call is settled, even one that is dropped.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+use crate::calls::{self, CallRecord, Outcome, Reserved, Settled};
+use crate::money::{Envelope, Micros};
+use crate::prices::Price;
+use crate::protocol::Protocol;
+use crate::refusal::Refusal;
+use crate::usage::Usage;
+
+/// What the log says when the agent was gone before it got an answer.
+const CLIENT_CLOSED: u16 = 499;
+
+pub(crate) struct Books {
+    pages: Mutex<Pages>,
+    notify: Arc<dyn Fn() + Send + Sync>,
+}
+
+struct Pages {
+    envelope: Envelope,
+    log: File,
+    last_call: u32,
+    /// Once a line could not be written no further call is made: it could not be accounted for.
+    broken: Option<String>,
+}
+
+/// What is known about a call before it is made.
+#[derive(Debug, Clone)]
+pub(crate) struct CallHead {
+    pub(crate) model: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) price: Option<Price>,
+    pub(crate) input_estimate: u64,
+    pub(crate) output_estimate: u64,
+}
+
+/// Tokens, and whether the upstream reported them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counted {
+    Reported(Usage),
+    FromBytes(Usage),
+}
+
+impl Counted {
+    pub(crate) const NOTHING: Self = Self::Reported(Usage {
+        input: 0,
+        output: 0,
+        cache_read: 0,
+        cache_write: 0,
+        cache_write_long: 0,
+        reasoning: 0,
+    });
+}
+
+impl Books {
+    pub(crate) fn new(envelope: Envelope, log: File, notify: Arc<dyn Fn() + Send + Sync>) -> Self {
+        let pages = Mutex::new(Pages {
+            envelope,
+            log,
+            last_call: 0,
+            broken: None,
+        });
+        Self { pages, notify }
+    }
+
+    /// Reserves and records, or records the refusal.
+    pub(crate) fn open(self: &Arc<Self>, head: CallHead) -> Result<OpenCall, Refusal> {
+        let price = head.price.as_ref();
+        let estimate = price.map(|price| price.estimate(head.input_estimate, head.output_estimate));
+        let mut pages = self.pages();
+        let number = pages.last_call + 1;
+        if let Err(why) = pages.envelope.reserve(number, estimate) {
+            drop(pages);
+            let refusal = Refusal::Shortfall {
+                model: head.model.clone(),
+                why,
+            };
+            self.refuse(head, &refusal);
+            return Err(refusal);
+        }
+        let call = OpenCall::new(self.clone(), number, head);
+        let line = CallRecord::Reserved(Reserved {
+            call: number,
+            model: call.head.model.clone(),
+            protocol: call.head.protocol,
+            micro_usd: estimate,
+            started_at: call.started_at,
+        });
+        pages.last_call = number;
+        let written = pages.write(&line);
+        drop(pages);
+        match written {
+            Ok(()) => {
+                (self.notify)();
+                Ok(call)
+            }
+            Err(cause) => Err(Refusal::LogFailed(cause)),
+        }
+    }
+
+    /// Records a call that was not made.
+    pub(crate) fn refuse(self: &Arc<Self>, head: CallHead, refusal: &Refusal) {
+        let mut pages = self.pages();
+        pages.last_call += 1;
+        let number = pages.last_call;
+        drop(pages);
+        let mut call = OpenCall::new(self.clone(), number, head);
+        call.settle(
+            refusal.status().as_u16(),
+            refusal.outcome(),
+            Counted::NOTHING,
+        );
+    }
+
+    fn settle(&self, settled: Settled) {
+        let mut pages = self.pages();
+        pages.envelope.settle(settled.call, settled.micro_usd);
+        let written = pages.write(&CallRecord::Settled(settled));
+        drop(pages);
+        match written {
+            Ok(()) => (self.notify)(),
+            Err(cause) => tracing::error!(cause, "a model call could not be recorded"),
+        }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        // A panic while the lock was held leaves numbers that are still true.
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pages {
+    // Blocks for one small write and, for settled calls, one sync. A gateway serves one agent,
+    // so nobody else waits for it, and a drop cannot await.
+    fn write(&mut self, record: &CallRecord) -> Result<(), String> {
+        if let Some(cause) = &self.broken {
+            return Err(cause.clone());
+        }
+        calls::append(&mut self.log, record).map_err(|error| {
+            let cause = error.to_string();
+            self.broken = Some(cause.clone());
+            cause
+        })
+    }
+}
+
+/// A call that has money set aside. Settled exactly once; dropped unsettled, it is abandoned.
+pub(crate) struct OpenCall {
+    books: Arc<Books>,
+    number: u32,
+    head: CallHead,
+    started_at: Timestamp,
+    clock: Instant,
+    tries: u32,
+    settled: bool,
+}
+
+impl OpenCall {
+    fn new(books: Arc<Books>, number: u32, head: CallHead) -> Self {
+        Self {
+            books,
+            number,
+            head,
+            started_at: Timestamp::now(),
+            clock: Instant::now(),
+            tries: 0,
+            settled: false,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(crate) fn begin_try(&mut self) -> u32 {
+        self.tries += 1;
+        self.tries
+    }
+
+    pub(crate) fn tries(&self) -> u32 {
+        self.tries
+    }
+
+    /// Tokens by the size of the request and of the text that came back.
+    pub(crate) fn count_bytes(&self, text_bytes: u64) -> Counted {
+        Counted::FromBytes(Usage {
+            input: self.head.input_estimate,
+            output: text_bytes.div_ceil(4),
+            ..Usage::default()
+        })
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    pub(crate) fn settle(&mut self, status: u16, outcome: Outcome, counted: Counted) {
+        if std::mem::replace(&mut self.settled, true) {
+            return;
+        }
+        let (usage, usage_known) = match counted {
+            Counted::Reported(usage) => (usage, true),
+            Counted::FromBytes(usage) => (usage, false),
+        };
+        let price = self.head.price.as_ref();
+        let cost: Option<Micros> = price.map(|price| price.cost(&usage));
+        self.books.settle(Settled {
+            call: self.number,
+            model: self.head.model.clone(),
+            protocol: self.head.protocol,
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_read_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+            reasoning_tokens: usage.reasoning,
+            usage_known,
+            micro_usd: cost,
+            price_known: cost.is_some(),
+            status,
+            outcome,
+            tries: self.tries,
+            started_at: self.started_at,
+            millis: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if !self.settled {
+            // A request that was sent may be billed although nobody reads its answer.
+            let counted = if self.tries == 0 {
+                Counted::NOTHING
+            } else {
+                self.count_bytes(0)
+            };
+            self.settle(CLIENT_CLOSED, Outcome::Abandoned, counted);
+        }
+    }
+}

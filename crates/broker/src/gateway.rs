@@ -1,0 +1,109 @@
+//! The gateway of one attempt: made from a grant, served on a unix socket until told to stop.
+
+use std::fs::File;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UnixListener;
+use tokio::sync::watch;
+
+use crate::books::Books;
+use crate::door;
+use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
+use crate::http::HttpUpstream;
+use crate::money::Envelope;
+use crate::retry::RetryPolicy;
+use crate::scripted::{Scene, ScriptedUpstream};
+
+/// How long connections of an agent that does not read may hold up the end.
+const CLOSING_GRACE: Duration = Duration::from_secs(5);
+
+/// The door of one agent attempt to its models.
+pub struct Gateway {
+    pub(crate) attempt: String,
+    pub(crate) upstreams: Vec<Upstream>,
+    /// Same order as `upstreams`.
+    pub(crate) places: Vec<Place>,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) books: Arc<Books>,
+    pub(crate) closing: watch::Sender<bool>,
+}
+
+pub(crate) enum Place {
+    Http(HttpUpstream),
+    Scripted(ScriptedUpstream),
+}
+
+impl Gateway {
+    /// `log` is an empty file of this attempt; `notify` is called after each line appended to it.
+    pub fn new(
+        grant: Grant,
+        log: File,
+        notify: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<Self, GrantError> {
+        grant.check()?;
+        let scene = Scene {
+            run: grant.run.clone(),
+            role: grant.role.clone(),
+            visit: grant.visit,
+        };
+        let place = |upstream: &Upstream| match (upstream.kind, &upstream.script) {
+            (UpstreamKind::Scripted, Some(script)) => Ok(Place::Scripted(ScriptedUpstream::new(
+                script.clone(),
+                scene.clone(),
+            ))),
+            (UpstreamKind::Scripted, None) => Err(GrantError::NoScript(upstream.provider.clone())),
+            (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => {
+                HttpUpstream::new(upstream, &grant.retry).map(Place::Http)
+            }
+        };
+        let places = grant
+            .upstreams
+            .iter()
+            .map(place)
+            .collect::<Result<_, _>>()?;
+        let envelope = Envelope::new(grant.limit, grant.max_calls);
+        Ok(Self {
+            attempt: grant.attempt,
+            upstreams: grant.upstreams,
+            places,
+            policy: grant.retry,
+            books: Arc::new(Books::new(envelope, log, notify)),
+            closing: watch::Sender::new(false),
+        })
+    }
+
+    /// Answers agents until `shutdown` is ready. Calls that are still open then are broken off
+    /// and settled as abandoned: the agent they were made for is gone.
+    pub async fn serve(
+        self: Arc<Self>,
+        listener: UnixListener,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let closing = self.closing.clone();
+        let mut closed = self.closing.subscribe();
+        let server = axum::serve(listener, door::router(self)).with_graceful_shutdown(async move {
+            shutdown.await;
+            closing.send_replace(true);
+        });
+        let overdue = async move {
+            until_closing(&mut closed).await;
+            tokio::time::sleep(CLOSING_GRACE).await;
+        };
+        tokio::select! {
+            result = server.into_future() => {
+                if let Err(error) = result {
+                    tracing::error!(%error, "the model gateway stopped");
+                }
+            }
+            () = overdue => tracing::debug!("connections were still open when the gateway ended"),
+        }
+    }
+}
+
+/// Ready once the attempt is over, or the gateway itself is gone.
+pub(crate) async fn until_closing(closing: &mut watch::Receiver<bool>) {
+    // An error means that the sender is gone, and with it everyone who could go on.
+    let _ = closing.wait_for(|closing| *closing).await;
+}

@@ -1,0 +1,261 @@
+//! One upstream over HTTP. Adds the key, forwards a short list of headers, follows no redirect
+//! (it would carry the key to a stranger), and does not decide about retries.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::Url;
+
+use crate::grant::{GrantError, Upstream, UpstreamKind};
+use crate::protocol::Protocol;
+use crate::retry::RetryPolicy;
+
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+const FORWARDED: [HeaderName; 4] = [
+    ANTHROPIC_VERSION,
+    HeaderName::from_static("anthropic-beta"),
+    header::CONTENT_TYPE,
+    header::ACCEPT,
+];
+
+/// The beginning of an answer, from an upstream of any kind.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: AnswerBody,
+    pub(crate) script: ScriptState,
+}
+
+pub(crate) type AnswerBody = BoxStream<'static, Result<Bytes, BodyError>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScriptState {
+    /// Not scripted, or a turn of the script.
+    Going,
+    Over,
+}
+
+/// Why an answer stopped in the middle.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the answer broke off: {0}")]
+    Cut(String),
+    #[error("nothing more of the answer came for {0} ms")]
+    Stalled(u64),
+    #[error("the attempt is over")]
+    Closing,
+}
+
+/// The request could not be sent, or no answer began.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoAnswer(pub(crate) String);
+
+pub(crate) struct HttpUpstream {
+    client: reqwest::Client,
+    base: Url,
+    auth: Option<(HeaderName, HeaderValue)>,
+}
+
+impl HttpUpstream {
+    pub(crate) fn new(upstream: &Upstream, policy: &RetryPolicy) -> Result<Self, GrantError> {
+        let provider = || upstream.provider.clone();
+        let bad_url = || GrantError::BadBaseUrl {
+            provider: provider(),
+            url: upstream.base_url.clone(),
+        };
+        let base = Url::parse(&upstream.base_url).map_err(|_| bad_url())?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+            return Err(bad_url());
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("holdpoint/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(Duration::from_millis(policy.connect_ms))
+            .redirect(reqwest::redirect::Policy::none())
+            // The bytes of an answer are passed on as the upstream sent them.
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
+            // Retries are counted and logged by the gateway only.
+            .retry(reqwest::retry::never());
+        if is_loopback(&base) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|source| GrantError::Client {
+            provider: provider(),
+            source,
+        })?;
+        let auth = auth(upstream).map_err(|_| GrantError::BadKey(provider()))?;
+        Ok(Self { client, base, auth })
+    }
+
+    pub(crate) async fn send(
+        &self,
+        protocol: Protocol,
+        from_agent: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, NoAnswer> {
+        let request = self
+            .client
+            .post(endpoint(&self.base, protocol))
+            .headers(self.headers(protocol, from_agent))
+            .body(body);
+        let response = request
+            .send()
+            .await
+            .map_err(|error| NoAnswer(chain(error)))?;
+        Ok(Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response
+                .bytes_stream()
+                .map(|chunk| chunk.map_err(|error| BodyError::Cut(chain(error))))
+                .boxed(),
+            script: ScriptState::Going,
+        })
+    }
+
+    fn headers(&self, protocol: Protocol, from_agent: &HeaderMap) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for name in &FORWARDED {
+            for value in from_agent.get_all(name) {
+                headers.append(name.clone(), value.clone());
+            }
+        }
+        headers
+            .entry(header::CONTENT_TYPE)
+            .or_insert(HeaderValue::from_static("application/json"));
+        if protocol == Protocol::Messages {
+            headers
+                .entry(ANTHROPIC_VERSION)
+                .or_insert(HeaderValue::from_static("2023-06-01"));
+        }
+        if let Some((name, value)) = &self.auth {
+            headers.insert(name.clone(), value.clone());
+        }
+        headers
+    }
+}
+
+fn auth(
+    upstream: &Upstream,
+) -> Result<Option<(HeaderName, HeaderValue)>, header::InvalidHeaderValue> {
+    let key = upstream.key.expose();
+    if key.is_empty() {
+        return Ok(None);
+    }
+    let (name, value) = match upstream.kind {
+        UpstreamKind::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        UpstreamKind::OpenAi | UpstreamKind::Scripted => {
+            (header::AUTHORIZATION, format!("Bearer {key}"))
+        }
+    };
+    let mut value = HeaderValue::from_str(&value)?;
+    value.set_sensitive(true);
+    Ok(Some((name, value)))
+}
+
+/// `…/v1` is added unless the base already names a version somewhere in its path.
+fn endpoint(base: &Url, protocol: Protocol) -> Url {
+    let path = base.path().trim_end_matches('/');
+    let versioned = path.split('/').any(|segment| {
+        let mut rest = segment.strip_prefix('v').unwrap_or("").chars();
+        rest.next().is_some_and(|c| c.is_ascii_digit())
+    });
+    let version = if versioned { "" } else { "/v1" };
+    let mut url = base.clone();
+    url.set_path(&format!("{path}{version}/{}", protocol.path()));
+    url
+}
+
+fn is_loopback(base: &Url) -> bool {
+    match base.host_str() {
+        Some("localhost") => true,
+        Some(host) => host
+            .trim_matches(['[', ']'])
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback()),
+        None => false,
+    }
+}
+
+/// The whole cause in one line, without the address (it may carry a token in its query).
+fn chain(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, protocol: Protocol, expected: &str) {
+        let url = endpoint(&Url::parse(base).unwrap(), protocol);
+        assert_eq!(url.as_str(), expected);
+    }
+
+    #[test]
+    fn base_urls_join_with_and_without_a_version() {
+        let (messages, chat) = (Protocol::Messages, Protocol::Chat);
+        check(
+            "https://api.anthropic.com",
+            messages,
+            "https://api.anthropic.com/v1/messages",
+        );
+        check(
+            "https://api.anthropic.com/v1/",
+            messages,
+            "https://api.anthropic.com/v1/messages",
+        );
+        check(
+            "https://d.example/anthropic",
+            messages,
+            "https://d.example/anthropic/v1/messages",
+        );
+        check(
+            "https://api.openai.com/v1",
+            chat,
+            "https://api.openai.com/v1/chat/completions",
+        );
+        check(
+            "http://localhost:11434",
+            chat,
+            "http://localhost:11434/v1/chat/completions",
+        );
+        check(
+            "https://g.example/v1beta/openai/",
+            chat,
+            "https://g.example/v1beta/openai/chat/completions",
+        );
+        check(
+            "https://a.example/v1?api-version=3",
+            Protocol::Responses,
+            "https://a.example/v1/responses?api-version=3",
+        );
+        check(
+            "https://v.example/vault",
+            chat,
+            "https://v.example/vault/v1/chat/completions",
+        );
+    }
+
+    #[test]
+    fn loopback_addresses_need_no_proxy() {
+        for base in ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"] {
+            assert!(is_loopback(&Url::parse(base).unwrap()), "{base}");
+        }
+        assert!(!is_loopback(&Url::parse("https://api.openai.com").unwrap()));
+    }
+}

@@ -1,0 +1,157 @@
+//! Micro-dollars and the envelope of one attempt. Pure: the log and the lock are `books`.
+//!
+//! Invariant: at the moment of a reservation, spent + reserved ≤ limit. What is spent in the
+//! end may exceed the limit by what calls in flight cost more than was reserved for them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// An amount of money in millionths of a US dollar.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Micros(pub u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (dollars, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        if rest.is_multiple_of(10_000) {
+            write!(f, "${dollars}.{:02}", rest / 10_000)
+        } else {
+            write!(f, "${dollars}.{rest:06}")
+        }
+    }
+}
+
+/// Why a call was not allowed to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shortfall {
+    Money {
+        limit: Micros,
+        spent: Micros,
+        reserved: Micros,
+        needed: Micros,
+    },
+    PriceUnknown {
+        limit: Micros,
+    },
+    Calls {
+        max: u32,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    limit: Option<Micros>,
+    max_calls: Option<u32>,
+    calls: u32,
+    spent: Micros,
+    reserved: HashMap<u32, Micros>,
+}
+
+impl Envelope {
+    pub(crate) fn new(limit: Option<Micros>, max_calls: Option<u32>) -> Self {
+        Self {
+            limit,
+            max_calls,
+            calls: 0,
+            spent: Micros(0),
+            reserved: HashMap::new(),
+        }
+    }
+
+    /// Sets money aside for a call. `estimate` is `None` when the model has no price.
+    pub(crate) fn reserve(&mut self, call: u32, estimate: Option<Micros>) -> Result<(), Shortfall> {
+        if let Some(max) = self.max_calls
+            && self.calls >= max
+        {
+            return Err(Shortfall::Calls { max });
+        }
+        if let Some(limit) = self.limit {
+            let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
+            let reserved = Micros(self.reserved.values().map(|amount| amount.0).sum());
+            let total = self
+                .spent
+                .0
+                .saturating_add(reserved.0)
+                .saturating_add(needed.0);
+            if total > limit.0 {
+                let spent = self.spent;
+                return Err(Shortfall::Money {
+                    limit,
+                    spent,
+                    reserved,
+                    needed,
+                });
+            }
+        }
+        self.calls += 1;
+        self.reserved.insert(call, estimate.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Gives the reservation back and books what the call really cost.
+    pub(crate) fn settle(&mut self, call: u32, cost: Option<Micros>) {
+        self.reserved.remove(&call);
+        self.spent.0 = self.spent.0.saturating_add(cost.unwrap_or_default().0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_like_money() {
+        assert_eq!(Micros(1_500_000).to_string(), "$1.50");
+        assert_eq!(Micros(1_234).to_string(), "$0.001234");
+        assert_eq!(Micros(0).to_string(), "$0.00");
+    }
+
+    #[test]
+    fn open_reservations_count_against_the_limit() {
+        let mut envelope = Envelope::new(Some(Micros(100)), None);
+        envelope.reserve(1, Some(Micros(60))).unwrap();
+        assert_eq!(
+            envelope.reserve(2, Some(Micros(50))),
+            Err(Shortfall::Money {
+                limit: Micros(100),
+                spent: Micros(0),
+                reserved: Micros(60),
+                needed: Micros(50),
+            })
+        );
+        envelope.settle(1, Some(Micros(10)));
+        envelope.reserve(3, Some(Micros(50))).unwrap();
+    }
+
+    #[test]
+    fn exactly_the_limit_may_be_spent() {
+        let mut envelope = Envelope::new(Some(Micros(100)), None);
+        assert_eq!(envelope.reserve(1, Some(Micros(100))), Ok(()));
+    }
+
+    #[test]
+    fn a_limit_and_no_price_is_refused() {
+        let mut envelope = Envelope::new(Some(Micros(100)), None);
+        let limit = Micros(100);
+        assert_eq!(
+            envelope.reserve(1, None),
+            Err(Shortfall::PriceUnknown { limit })
+        );
+        assert_eq!(Envelope::new(None, None).reserve(1, None), Ok(()));
+    }
+
+    #[test]
+    fn refused_calls_do_not_use_up_the_call_limit() {
+        let mut envelope = Envelope::new(Some(Micros(10)), Some(1));
+        assert!(envelope.reserve(1, Some(Micros(11))).is_err());
+        assert_eq!(envelope.reserve(2, Some(Micros(1))), Ok(()));
+        envelope.settle(2, Some(Micros(1)));
+        assert_eq!(
+            envelope.reserve(3, Some(Micros(1))),
+            Err(Shortfall::Calls { max: 1 })
+        );
+    }
+}

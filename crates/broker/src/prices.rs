@@ -1,0 +1,295 @@
+//! What tokens cost. A built-in table (`prices.toml`) that a user's table is merged over.
+//! A model without a row has no price: nothing here ever guesses one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::Micros;
+use crate::usage::Usage;
+
+const BUILT_IN: &str = include_str!("../prices.toml");
+
+/// The price of one model, in micro-dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Price {
+    /// Without the provider; ends in `*` to cover every model that starts so.
+    pub model: String,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+/// Prices by provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PriceTable {
+    version: String,
+    rows: Vec<(String, Price)>,
+}
+
+/// A price table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PriceError {
+    #[error("price table, line {line}: {message}")]
+    Syntax { line: usize, message: String },
+    #[error(
+        "price of `{provider}/{model}`: `{field}` is {value}; prices are dollars per million tokens, 0 to 1000000"
+    )]
+    OutOfRange {
+        provider: String,
+        model: String,
+        field: &'static str,
+        value: f64,
+    },
+}
+
+/// The built-in table.
+pub fn table() -> PriceTable {
+    PriceTable::parse(BUILT_IN).expect("the built-in price table is checked by a test")
+}
+
+impl PriceTable {
+    /// The date the table was checked, as it names it.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The rows to grant with an upstream of this provider.
+    pub fn for_provider(&self, provider: &str) -> Vec<Price> {
+        let rows = self.rows.iter().filter(|(name, _)| name == provider);
+        rows.map(|(_, price)| price.clone()).collect()
+    }
+
+    /// The price of `provider/model`, if there is one.
+    pub fn find(&self, provider: &str, model: &str) -> Option<Price> {
+        find(&self.for_provider(provider), model).cloned()
+    }
+
+    /// Lays another table over this one: same provider and model replaces, others are added.
+    pub fn merge(&mut self, toml: &str) -> Result<(), PriceError> {
+        let other = Self::parse(toml)?;
+        for (provider, price) in other.rows {
+            let same = |row: &&mut (String, Price)| row.0 == provider && row.1.model == price.model;
+            match self.rows.iter_mut().find(same) {
+                Some(row) => row.1 = price,
+                None => self.rows.push((provider, price)),
+            }
+        }
+        if !other.version.is_empty() {
+            self.version = format!("{}+{}", self.version, other.version);
+        }
+        Ok(())
+    }
+
+    fn parse(text: &str) -> Result<Self, PriceError> {
+        let file: File = toml::from_str(text).map_err(|error| PriceError::Syntax {
+            line: crate::scripted::line_of(text, error.span()),
+            message: error.message().to_owned(),
+        })?;
+        let rows = file.price.into_iter().map(Row::into_price);
+        Ok(Self {
+            version: file.version,
+            rows: rows.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The row for a model: its own, then that of its undated name, then the longest `*` row.
+pub(crate) fn find<'a>(prices: &'a [Price], model: &str) -> Option<&'a Price> {
+    let exact = |name: &str| prices.iter().find(|price| price.model == name);
+    exact(model).or_else(|| exact(undated(model))).or_else(|| {
+        let covers = |price: &&Price| {
+            let prefix = price.model.strip_suffix('*');
+            prefix.is_some_and(|prefix| model.starts_with(prefix))
+        };
+        let rows = prices.iter().filter(covers);
+        rows.max_by_key(|price| price.model.len())
+    })
+}
+
+fn undated(model: &str) -> &str {
+    if let Some(name) = model.strip_suffix("-latest") {
+        return name;
+    }
+    let digits_from = model.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
+    let tail = &model[digits_from.len()..];
+    let dated = |shape: &str| {
+        tail.ends_with(|c: char| c.is_ascii_digit()) && tail.len() >= shape.len() && {
+            let end = &tail[tail.len() - shape.len()..];
+            let fits = |(c, s): (char, char)| (s == '-') == (c == '-');
+            end.chars().zip(shape.chars()).all(fits)
+        }
+    };
+    for shape in ["-00000000", "-0000-00-00"] {
+        if dated(shape) {
+            return &model[..model.len() - shape.len()];
+        }
+    }
+    model
+}
+
+impl Price {
+    /// What this many tokens cost, rounded up.
+    pub(crate) fn cost(&self, usage: &Usage) -> Micros {
+        let long_lived = self.cache_write.max(self.input.saturating_mul(2));
+        let parts = [
+            (usage.input, self.input),
+            (usage.output, self.output),
+            (usage.cache_read, self.cache_read),
+            (
+                usage.cache_write.saturating_sub(usage.cache_write_long),
+                self.cache_write,
+            ),
+            (usage.cache_write_long, long_lived),
+        ];
+        let total: u128 = parts
+            .iter()
+            .map(|(tokens, price)| u128::from(*tokens) * u128::from(*price))
+            .sum();
+        Micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
+    }
+
+    /// The most that a call of this size may cost: none of it cached, all of it written.
+    pub(crate) fn estimate(&self, input: u64, output: u64) -> Micros {
+        let dearest = Price {
+            input: self.input.max(self.cache_write),
+            ..self.clone()
+        };
+        dearest.cost(&Usage {
+            input,
+            output,
+            ..Usage::default()
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    price: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    provider: String,
+    model: String,
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+}
+
+impl Row {
+    fn into_price(self) -> Result<(String, Price), PriceError> {
+        let micros = |field: &'static str, value: f64| {
+            if (0.0..=1_000_000.0).contains(&value) {
+                // In range, so the cast cannot lose more than the fraction of a micro-dollar.
+                return Ok((value * 1_000_000.0).round() as u64);
+            }
+            Err(PriceError::OutOfRange {
+                provider: self.provider.clone(),
+                model: self.model.clone(),
+                field,
+                value,
+            })
+        };
+        // Without a cache price of its own, cached input costs what input costs.
+        let price = Price {
+            input: micros("input", self.input)?,
+            output: micros("output", self.output)?,
+            cache_read: micros("cache_read", self.cache_read.unwrap_or(self.input))?,
+            cache_write: micros("cache_write", self.cache_write.unwrap_or(self.input))?,
+            model: self.model.clone(),
+        };
+        Ok((self.provider, price))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_reads_and_is_dated() {
+        let table = table();
+        assert!(table.version().starts_with("20"));
+        let sonnet = table.find("anthropic", "claude-sonnet-4-5").unwrap();
+        assert_eq!((sonnet.input, sonnet.output), (3_000_000, 15_000_000));
+        assert!(table.find("scripted", "anything").is_some());
+    }
+
+    #[test]
+    fn dated_and_latest_names_find_their_model() {
+        let table = table();
+        let plain = table.find("anthropic", "claude-sonnet-4-5");
+        assert!(plain.is_some());
+        assert_eq!(table.find("anthropic", "claude-sonnet-4-5-20250929"), plain);
+        assert_eq!(table.find("anthropic", "claude-sonnet-4-5-latest"), plain);
+        assert!(table.find("openai", "gpt-5-2025-08-07").is_some());
+    }
+
+    #[test]
+    fn an_unknown_model_has_no_price() {
+        assert_eq!(table().find("openai", "gpt-5-ultra"), None);
+        assert_eq!(table().find("openai", "gpt"), None);
+        assert_eq!(table().find("nobody", "gpt-5"), None);
+    }
+
+    #[test]
+    fn a_users_row_replaces_and_adds() {
+        let mut table = table();
+        table
+            .merge(
+                "[[price]]\nprovider='openai'\nmodel='gpt-5'\ninput=9\noutput=9\n\
+                 [[price]]\nprovider='ollama'\nmodel='*'\ninput=0\noutput=0\n",
+            )
+            .unwrap();
+        assert_eq!(table.find("openai", "gpt-5").unwrap().cache_read, 9_000_000);
+        assert_eq!(table.find("ollama", "qwen3:8b").unwrap().output, 0);
+    }
+
+    #[test]
+    fn a_bad_table_names_the_line_or_the_row() {
+        let mut table = table();
+        let syntax = table
+            .merge("version = '1'\n[[price]]\nprovider = 7\n")
+            .unwrap_err();
+        assert!(syntax.to_string().contains("line 3"), "{syntax}");
+        let range = table
+            .merge("[[price]]\nprovider='a'\nmodel='b'\ninput=-1\noutput=1\n")
+            .unwrap_err();
+        assert!(range.to_string().contains("`a/b`"), "{range}");
+    }
+
+    #[test]
+    fn each_kind_of_token_has_its_price() {
+        let price = table().find("anthropic", "claude-sonnet-4-5").unwrap();
+        let usage = Usage {
+            input: 1_000,
+            output: 100,
+            cache_read: 10_000,
+            cache_write: 2_000,
+            cache_write_long: 1_000,
+            reasoning: 50,
+        };
+        // 3000 + 1500 + 3000 + 1000 × 3.75 + 1000 × 6
+        assert_eq!(
+            price.cost(&usage),
+            Micros(3_000 + 1_500 + 3_000 + 3_750 + 6_000)
+        );
+    }
+
+    #[test]
+    fn a_fraction_of_a_micro_dollar_is_rounded_up() {
+        let price = table().find("openai", "gpt-5-nano").unwrap();
+        let usage = Usage {
+            input: 1,
+            ..Usage::default()
+        };
+        assert_eq!(price.cost(&usage), Micros(1));
+    }
+}

@@ -1,0 +1,183 @@
+//! Why the gateway itself answers instead of a model. Each refusal knows its HTTP status, its
+//! code, and what the log calls it; the words are for the person who reads the agent's output.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::calls::Outcome;
+use crate::money::Shortfall;
+use crate::protocol::Protocol;
+
+/// Whether an upstream may charge for a call that has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Billing {
+    Possible,
+    None,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("the request body is larger than {limit_mib} MiB; send less context")]
+    BodyTooLarge { limit_mib: usize },
+    #[error("the request body could not be read: {0}")]
+    BodyUnreadable(String),
+    #[error("the request body is not a JSON object: {0}")]
+    NotJson(String),
+    #[error("the request names no model; set `model` to `provider/model`")]
+    NoModel,
+    #[error("background responses are not metered here; send the request without `background`")]
+    Background,
+    #[error(
+        "provider `{provider}` is not granted to this run (granted: {granted}); \
+         choose a granted model or add the provider to the configuration"
+    )]
+    ProviderNotGranted { provider: String, granted: String },
+    #[error("script `{name}` is not granted to this run (granted: {granted})")]
+    ScriptNotGranted { name: String, granted: String },
+    #[error(
+        "no granted provider speaks the protocol of {door} (granted: {granted}); \
+         name the model as `provider/model` and use the door of that provider"
+    )]
+    NoUpstream { door: &'static str, granted: String },
+    #[error("provider `{provider}` does not speak the protocol of {door}; use {other}")]
+    WrongDoor {
+        provider: String,
+        door: &'static str,
+        other: &'static str,
+    },
+    #[error("{}", shortfall(.model, .why))]
+    Shortfall { model: String, why: Shortfall },
+    #[error("the call could not be recorded, so it was not made: {0}; check the disk")]
+    LogFailed(String),
+    #[error("nothing answers {method} {path} here")]
+    NoRoute { method: String, path: String },
+    #[error("the attempt is over; no more model calls are made for it")]
+    Closing,
+    #[error("`{provider}` could not be reached after {tries} tries: {cause}")]
+    Unreachable {
+        provider: String,
+        tries: u32,
+        cause: String,
+    },
+    #[error("`{provider}` sent no answer within {millis} ms, {tries} times")]
+    TimedOut {
+        provider: String,
+        tries: u32,
+        millis: u64,
+    },
+    #[error("script `{script}` has no conversation for role `{role}`, visit {visit}")]
+    NoConversation {
+        script: String,
+        role: String,
+        visit: u32,
+    },
+}
+
+fn shortfall(model: &str, why: &Shortfall) -> String {
+    match why {
+        Shortfall::Money {
+            limit,
+            spent,
+            reserved,
+            needed,
+        } => format!(
+            "the spend limit of {limit} does not cover this call to `{model}`: spent {spent}, \
+             reserved by calls in flight {reserved}, needed {needed}; raise the budget of the run to go on"
+        ),
+        Shortfall::PriceUnknown { limit } => format!(
+            "the price of `{model}` is unknown, so the spend limit of {limit} cannot be kept; \
+             add the price to the price table or remove the limit"
+        ),
+        Shortfall::Calls { max } => {
+            format!("the limit of {max} model calls for this attempt is used up")
+        }
+    }
+}
+
+impl Refusal {
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyUnreadable(_)
+            | Self::NotJson(_)
+            | Self::NoModel
+            | Self::Background
+            | Self::WrongDoor { .. }
+            | Self::NoUpstream { .. }
+            | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
+            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => {
+                StatusCode::FORBIDDEN
+            }
+            Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
+            Self::LogFailed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoRoute { .. } => StatusCode::NOT_FOUND,
+            Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
+            Self::TimedOut { .. } => StatusCode::GATEWAY_TIMEOUT,
+        }
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::BodyTooLarge { .. } => "request_too_large",
+            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background => {
+                "invalid_request_error"
+            }
+            Self::ProviderNotGranted { .. }
+            | Self::ScriptNotGranted { .. }
+            | Self::NoUpstream { .. } => "holdpoint_model_not_granted",
+            Self::WrongDoor { .. } => "holdpoint_wrong_door",
+            Self::Shortfall { why, .. } => match why {
+                Shortfall::Money { .. } => "holdpoint_budget",
+                Shortfall::PriceUnknown { .. } => "holdpoint_price_unknown",
+                Shortfall::Calls { .. } => "holdpoint_call_limit",
+            },
+            Self::LogFailed(_) => "holdpoint_log",
+            Self::NoRoute { .. } => "not_found_error",
+            Self::Closing => "holdpoint_closing",
+            Self::Unreachable { .. } => "holdpoint_unreachable",
+            Self::TimedOut { .. } => "holdpoint_timeout",
+            Self::NoConversation { .. } => "holdpoint_no_conversation",
+        }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Shortfall { why, .. } => match why {
+                Shortfall::Money { .. } => Outcome::Budget,
+                Shortfall::PriceUnknown { .. } => Outcome::PriceUnknown,
+                Shortfall::Calls { .. } => Outcome::CallLimit,
+            },
+            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::NoConversation { .. } => {
+                Outcome::Error
+            }
+            Self::Closing => Outcome::Abandoned,
+            Self::BodyTooLarge { .. }
+            | Self::BodyUnreadable(_)
+            | Self::NotJson(_)
+            | Self::NoModel
+            | Self::Background
+            | Self::ProviderNotGranted { .. }
+            | Self::ScriptNotGranted { .. }
+            | Self::NoUpstream { .. }
+            | Self::WrongDoor { .. }
+            | Self::LogFailed(_)
+            | Self::NoRoute { .. } => Outcome::Refused,
+        }
+    }
+
+    /// A request that was sent and not answered may have been worked on.
+    pub(crate) fn billing(&self) -> Billing {
+        if matches!(self, Self::TimedOut { .. } | Self::Closing) {
+            Billing::Possible
+        } else {
+            Billing::None
+        }
+    }
+
+    pub(crate) fn into_response(self, protocol: Protocol) -> Response {
+        let body = protocol.error(self.code(), &self.to_string()).to_string();
+        let json = [(header::CONTENT_TYPE, "application/json")];
+        (self.status(), json, body).into_response()
+    }
+}

@@ -1,0 +1,186 @@
+//! Which granted upstream serves a model name. Pure.
+
+use crate::grant::{Upstream, UpstreamKind};
+use crate::protocol::Protocol;
+use crate::refusal::Refusal;
+
+/// An upstream by its place in the grant, and the model name it knows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) upstream: usize,
+    pub(crate) model: String,
+}
+
+pub(crate) fn find(
+    upstreams: &[Upstream],
+    protocol: Protocol,
+    model: &str,
+) -> Result<Route, Refusal> {
+    match model.split_once('/') {
+        Some((provider, model)) => named(upstreams, protocol, provider, model),
+        None => bare(upstreams, protocol, model),
+    }
+}
+
+fn named(
+    upstreams: &[Upstream],
+    protocol: Protocol,
+    provider: &str,
+    model: &str,
+) -> Result<Route, Refusal> {
+    let of_provider = || {
+        let all = upstreams.iter().enumerate();
+        all.filter(|(_, upstream)| upstream.provider == provider)
+    };
+    let Some((_, first)) = of_provider().next() else {
+        return Err(Refusal::ProviderNotGranted {
+            provider: provider.to_owned(),
+            granted: granted(upstreams),
+        });
+    };
+    let Some((upstream, chosen)) = of_provider().find(|(_, upstream)| knows(upstream, model))
+    else {
+        return Err(Refusal::ScriptNotGranted {
+            name: model.to_owned(),
+            granted: granted(upstreams),
+        });
+    };
+    if !chosen.kind.speaks(protocol) {
+        return Err(Refusal::WrongDoor {
+            provider: provider.to_owned(),
+            door: protocol.door(),
+            other: match first.kind {
+                UpstreamKind::Anthropic => Protocol::Messages.door(),
+                UpstreamKind::OpenAi | UpstreamKind::Scripted => Protocol::Chat.door(),
+            },
+        });
+    }
+    let model = model.to_owned();
+    Ok(Route { upstream, model })
+}
+
+fn bare(upstreams: &[Upstream], protocol: Protocol, model: &str) -> Result<Route, Refusal> {
+    let mut all = upstreams.iter().enumerate();
+    let fits = |upstream: &Upstream| upstream.kind.speaks(protocol) && knows(upstream, model);
+    let found = all.find(|(_, upstream)| fits(upstream));
+    let (upstream, _) = found.ok_or_else(|| Refusal::NoUpstream {
+        door: protocol.door(),
+        granted: granted(upstreams),
+    })?;
+    let model = model.to_owned();
+    Ok(Route { upstream, model })
+}
+
+/// A provider knows its models better than we do; a script is the only model of its upstream.
+fn knows(upstream: &Upstream, model: &str) -> bool {
+    match (upstream.kind, &upstream.script) {
+        (UpstreamKind::Scripted, Some(script)) => script.name() == model,
+        (UpstreamKind::Scripted, None) => false,
+        (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => !model.is_empty(),
+    }
+}
+
+fn granted(upstreams: &[Upstream]) -> String {
+    let names = upstreams.iter().map(|upstream| match &upstream.script {
+        Some(script) => format!("`{}/{}`", upstream.provider, script.name()),
+        None => format!("`{}/…`", upstream.provider),
+    });
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grant::Secret;
+    use crate::scripted::Script;
+
+    fn upstreams() -> Vec<Upstream> {
+        let upstream = |provider: &str, kind, script| Upstream {
+            provider: provider.into(),
+            kind,
+            base_url: String::new(),
+            key: Secret::default(),
+            script,
+            prices: Vec::new(),
+        };
+        let script = |name| {
+            let text = "[[conversation]]\nrole='r'\n[[conversation.turn]]\ntext='t'\n";
+            Some(Script::parse(text, name).unwrap())
+        };
+        vec![
+            upstream("scripted", UpstreamKind::Scripted, script("one")),
+            upstream("scripted", UpstreamKind::Scripted, script("two")),
+            upstream("anthropic", UpstreamKind::Anthropic, None),
+            upstream("openai", UpstreamKind::OpenAi, None),
+            upstream("deepseek", UpstreamKind::OpenAi, None),
+        ]
+    }
+
+    #[track_caller]
+    fn check(protocol: Protocol, model: &str, expected: Result<(usize, &str), &str>) {
+        let found = find(&upstreams(), protocol, model);
+        let found = found
+            .as_ref()
+            .map(|route| (route.upstream, route.model.as_str()));
+        match (found, expected) {
+            (Err(refusal), Err(words)) => {
+                assert!(refusal.to_string().contains(words), "{refusal}");
+            }
+            (found, expected) => assert_eq!(found.ok(), expected.ok(), "{model}"),
+        }
+    }
+
+    #[test]
+    fn a_provider_name_picks_its_upstream() {
+        check(
+            Protocol::Chat,
+            "deepseek/deepseek-chat",
+            Ok((4, "deepseek-chat")),
+        );
+        check(
+            Protocol::Messages,
+            "anthropic/claude-x",
+            Ok((2, "claude-x")),
+        );
+        check(Protocol::Responses, "scripted/two", Ok((1, "two")));
+    }
+
+    #[test]
+    fn only_the_first_slash_separates() {
+        check(Protocol::Chat, "openai/meta/llama", Ok((3, "meta/llama")));
+    }
+
+    #[test]
+    fn a_bare_model_goes_to_the_first_that_fits() {
+        check(Protocol::Chat, "gpt-5", Ok((3, "gpt-5")));
+        check(Protocol::Messages, "claude-x", Ok((2, "claude-x")));
+        check(Protocol::Messages, "two", Ok((1, "two")));
+    }
+
+    #[test]
+    fn refusals_say_what_is_granted() {
+        check(
+            Protocol::Chat,
+            "xai/grok",
+            Err("`scripted/one`, `scripted/two`, `anthropic/…`"),
+        );
+        check(
+            Protocol::Chat,
+            "scripted/three",
+            Err("script `three` is not granted"),
+        );
+        check(
+            Protocol::Chat,
+            "anthropic/claude-x",
+            Err("use /anthropic/v1/messages"),
+        );
+        check(Protocol::Chat, "openai/", Err("is not granted"));
+        let nothing = find(&[], Protocol::Chat, "gpt-5").unwrap_err();
+        assert!(nothing.to_string().contains("granted: nothing"));
+    }
+}

@@ -1,0 +1,311 @@
+//! Reads along while an answer is passed on: how many tokens, and did it end as it should.
+//! Never changes, holds back or reorders a byte of the answer.
+
+use serde_json::Value;
+
+use crate::calls::Outcome;
+use crate::protocol::Protocol;
+use crate::usage::Usage;
+
+/// Beyond this the tap stops reading (the answer itself still passes).
+const MOST_BUFFERED: usize = 64 * 1024 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Events,
+    Json,
+}
+
+#[derive(Debug)]
+pub(crate) struct Tap {
+    protocol: Protocol,
+    shape: Shape,
+    buffer: Vec<u8>,
+    data: String,
+    usage: Option<Usage>,
+    text_bytes: u64,
+    seen: Seen,
+}
+
+/// Marks that only ever go from false to true while reading.
+#[derive(Debug, Default)]
+struct Seen {
+    content: bool,
+    stop: bool,
+    end: bool,
+    error: bool,
+    nonsense: bool,
+}
+
+impl Tap {
+    pub(crate) fn new(protocol: Protocol, shape: Shape) -> Self {
+        Self {
+            protocol,
+            shape,
+            buffer: Vec::new(),
+            data: String::new(),
+            usage: None,
+            text_bytes: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    pub(crate) fn feed(&mut self, chunk: &[u8]) {
+        if self.buffer.len() + self.data.len() + chunk.len() > MOST_BUFFERED {
+            self.buffer.clear();
+            self.data.clear();
+            self.seen.nonsense = true;
+            return;
+        }
+        self.buffer.extend_from_slice(chunk);
+        if self.shape == Shape::Events {
+            self.take_lines();
+        }
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn finish(&mut self) {
+        match self.shape {
+            Shape::Events => {
+                // Some servers leave out the last blank line.
+                self.buffer.extend_from_slice(b"\n\n");
+                self.take_lines();
+            }
+            Shape::Json => {
+                let body = std::mem::take(&mut self.buffer);
+                match serde_json::from_slice::<Value>(&body) {
+                    Ok(body) => self.read_body(&body),
+                    Err(_) => self.seen.nonsense = true,
+                }
+            }
+        }
+    }
+
+    /// Whether the protocol's own end mark has been seen.
+    pub(crate) fn ended(&self) -> bool {
+        self.seen.end
+    }
+
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// Bytes of text, thoughts and tool arguments seen: the measure when no usage is reported.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        self.text_bytes
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        let complete = self.seen.end || self.seen.stop;
+        if self.seen.error {
+            Outcome::Error
+        } else if self.seen.nonsense && !complete {
+            Outcome::Malformed
+        } else if !complete {
+            Outcome::Cut
+        } else if !self.seen.content {
+            Outcome::Empty
+        } else {
+            Outcome::Ok
+        }
+    }
+
+    fn take_lines(&mut self) {
+        let mut from = 0;
+        while let Some(length) = self.buffer[from..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.buffer[from..from + length]).into_owned();
+            from += length + 1;
+            self.take_line(line.trim_end_matches('\r'));
+        }
+        self.buffer.drain(..from);
+    }
+
+    fn take_line(&mut self, line: &str) {
+        if let Some(data) = line.strip_prefix("data:") {
+            if !self.data.is_empty() {
+                self.data.push('\n');
+            }
+            self.data.push_str(data.strip_prefix(' ').unwrap_or(data));
+        } else if line.is_empty() && !self.data.is_empty() {
+            let data = std::mem::take(&mut self.data);
+            self.take_event(&data);
+        }
+    }
+
+    fn take_event(&mut self, data: &str) {
+        if data.trim() == "[DONE]" {
+            self.seen.end = true;
+            return;
+        }
+        let Ok(event) = serde_json::from_str::<Value>(data) else {
+            self.seen.nonsense = true;
+            return;
+        };
+        match self.protocol {
+            Protocol::Messages => self.messages_event(&event),
+            Protocol::Chat => self.chat_event(&event),
+            Protocol::Responses => self.responses_event(&event),
+        }
+    }
+
+    fn messages_event(&mut self, event: &Value) {
+        match event["type"].as_str() {
+            Some("message_start") => self.add_messages_usage(&event["message"]["usage"]),
+            Some("message_delta") => self.add_messages_usage(&event["usage"]),
+            Some("content_block_start") => self.seen.content = true,
+            Some("content_block_delta") => {
+                for field in ["text", "thinking", "partial_json"] {
+                    self.add_text(&event["delta"][field]);
+                }
+            }
+            Some("message_stop") => self.seen.end = true,
+            Some("error") => self.seen.error = true,
+            Some(_) | None => {}
+        }
+    }
+
+    fn chat_event(&mut self, event: &Value) {
+        if event["error"].is_object() {
+            self.seen.error = true;
+        }
+        if let Some(usage) = Usage::from_chat(&event["usage"]) {
+            self.usage = Some(usage);
+        }
+        for choice in event["choices"].as_array().into_iter().flatten() {
+            self.add_chat_content(&choice["delta"]);
+            self.seen.stop |= choice["finish_reason"].is_string();
+        }
+    }
+
+    fn responses_event(&mut self, event: &Value) {
+        let kind = event["type"].as_str().unwrap_or("");
+        match kind {
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                self.read_response(&event["response"]);
+                self.seen.error |= kind == "response.failed";
+                self.seen.end = true;
+            }
+            "error" => self.seen.error = true,
+            "response.output_item.added" => self.seen.content = true,
+            _ if kind.ends_with(".delta") => self.add_text(&event["delta"]),
+            _ => {}
+        }
+    }
+
+    fn read_body(&mut self, body: &Value) {
+        self.seen.error |= body["error"].is_object();
+        self.seen.end = true;
+        match self.protocol {
+            Protocol::Messages => {
+                self.add_messages_usage(&body["usage"]);
+                for block in body["content"].as_array().into_iter().flatten() {
+                    self.seen.content = true;
+                    self.add_text(&block["text"]);
+                    self.add_text(&block["thinking"]);
+                    if block["input"].is_object() {
+                        self.text_bytes += block["input"].to_string().len() as u64;
+                    }
+                }
+            }
+            Protocol::Chat => {
+                self.usage = Usage::from_chat(&body["usage"]);
+                for choice in body["choices"].as_array().into_iter().flatten() {
+                    self.add_chat_content(&choice["message"]);
+                }
+            }
+            Protocol::Responses => self.read_response(body),
+        }
+    }
+
+    fn read_response(&mut self, response: &Value) {
+        if let Some(usage) = Usage::from_responses(&response["usage"]) {
+            self.usage = Some(usage);
+        }
+        let output = response["output"].as_array();
+        self.seen.content |= output.is_some_and(|items| !items.is_empty());
+    }
+
+    fn add_messages_usage(&mut self, usage: &Value) {
+        if usage.is_object() {
+            let known = self.usage.get_or_insert_default();
+            known.update_from_messages(usage);
+        }
+    }
+
+    fn add_chat_content(&mut self, message: &Value) {
+        for field in ["content", "reasoning_content", "reasoning"] {
+            self.add_text(&message[field]);
+        }
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            self.seen.content = true;
+            self.add_text(&call["function"]["arguments"]);
+        }
+    }
+
+    fn add_text(&mut self, text: &Value) {
+        let bytes = text.as_str().map_or(0, str::len);
+        self.seen.content |= bytes > 0;
+        self.text_bytes += bytes as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "event: message_start\r\n\
+        data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\r\n\r\n\
+        : a comment\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\"}\n\n\
+        data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"grün\"}}\n\n\
+        data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":5}}\n\n\
+        data: {\"type\":\"message_stop\"}\n\n";
+
+    fn read(chunks: &[&[u8]]) -> Tap {
+        let mut tap = Tap::new(Protocol::Messages, Shape::Events);
+        for chunk in chunks {
+            tap.feed(chunk);
+        }
+        tap.finish();
+        tap
+    }
+
+    #[test]
+    fn any_split_of_the_bytes_reads_the_same() {
+        let bytes = STREAM.as_bytes();
+        for cut in 0..bytes.len() {
+            let tap = read(&[&bytes[..cut], &bytes[cut..]]);
+            assert_eq!(tap.outcome(), Outcome::Ok, "cut at {cut}");
+            let usage = tap.usage().unwrap();
+            assert_eq!((usage.input, usage.output), (9, 5), "cut at {cut}");
+            assert_eq!(tap.text_bytes(), 5, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_its_end_mark_is_cut() {
+        let end = STREAM.find("data: {\"type\":\"message_stop").unwrap();
+        let tap = read(&[&STREAM.as_bytes()[..end]]);
+        assert_eq!(tap.outcome(), Outcome::Cut);
+        assert_eq!(tap.usage().unwrap().output, 5);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_no_harm() {
+        let tap = read(&[b"data: \xff\xfe{\n\n", b"\x00\n\ndata: [1,2\n\n"]);
+        assert_eq!(tap.outcome(), Outcome::Malformed);
+        assert_eq!(tap.usage(), None);
+    }
+
+    #[test]
+    fn an_error_event_is_an_error() {
+        let tap = read(&[b"data: {\"type\":\"error\",\"error\":{\"message\":\"overloaded\"}}\n\n"]);
+        assert_eq!(tap.outcome(), Outcome::Error);
+    }
+
+    #[test]
+    fn unknown_events_are_passed_over() {
+        let odd = format!("data: {{\"type\":\"weather\",\"delta\":3}}\n\n{STREAM}");
+        assert_eq!(read(&[odd.as_bytes()]).outcome(), Outcome::Ok);
+    }
+}
