@@ -1,1 +1,3 @@
 //! The runner room.
+
+pub mod git;

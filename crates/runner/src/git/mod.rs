@@ -1,0 +1,38 @@
+//! The git hands: everything Holdpoint does with repositories, over the git program. The user's
+//! checkout, index, configuration and hooks are only read, except for the fast-forward of a
+//! clean checkout when its branch moves. Synchronous; every call may be made twice.
+
+mod beneath;
+mod bring_along;
+mod checkout;
+mod commit;
+mod diff;
+mod error;
+mod harvest;
+mod ignore_rules;
+mod land;
+mod merge;
+mod names;
+mod objects;
+mod private_repo;
+mod publish;
+mod push;
+mod rescue;
+mod run;
+mod user_repo;
+mod walk;
+mod workspace;
+
+pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER, STAGE_TRAILER};
+pub use diff::{CappedDiff, ChangeStatus, FileChange};
+pub use error::GitError;
+pub use harvest::{HarvestRefusal, MAX_FILE_BYTES, MAX_NEW_FILES, harvest};
+pub use land::{LandRequest, Landed, Strategy, land};
+pub use merge::Merge;
+pub use names::{BranchName, CommitId, TreeId, TreeIsh};
+pub use private_repo::PrivateRepo;
+pub use publish::{Published, publish};
+pub use push::{PushOutcome, push_remote};
+pub use rescue::{Rescued, rescue};
+pub use user_repo::{Remote, UserRepo};
+pub use workspace::{materialise, remove_workspace};

@@ -1,0 +1,475 @@
+//! The one place that builds a git call: empty environment, pinned configuration, explicit
+//! `GIT_DIR`. No git call of Holdpoint runs a hook, a filter, a file-system monitor or a
+//! prompt, and none looks for a repository by itself except `Call::discover`.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+use super::GitError;
+
+/// Set above any configuration file, in every call.
+const PINS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.splitIndex", "false"),
+    ("core.autocrlf", "false"),
+    ("core.safecrlf", "false"),
+    ("core.attributesFile", "/dev/null"),
+    ("core.excludesFile", "/dev/null"),
+    ("core.protectHFS", "true"),
+    ("core.protectNTFS", "true"),
+    ("core.fsync", "committed"),
+    ("core.pager", "cat"),
+    ("protocol.ext.allow", "never"),
+    ("protocol.file.allow", "user"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("push.followTags", "false"),
+    ("push.gpgSign", "false"),
+    ("commit.gpgSign", "false"),
+    ("log.showSignature", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("transfer.fsckObjects", "true"),
+    ("fastimport.unpackLimit", "10"),
+    ("safe.bareRepository", "explicit"),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("i18n.logOutputEncoding", "UTF-8"),
+    ("diff.renames", "true"),
+    ("diff.suppressBlankEmpty", "false"),
+    ("advice.statusHints", "false"),
+];
+
+/// What a call that acts for the user at a remote may see of the user's environment.
+const USERS_ENVIRONMENT: &[&str] = &[
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH_COMMAND",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "GNUPGHOME",
+    "USER",
+    "LOGNAME",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+];
+
+/// Whose configuration files git may read besides the repository's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settings {
+    /// None: only the repository's, under our pins.
+    Pinned,
+    /// The user's, under our pins: for credentials at a remote and `safe.directory`.
+    Users,
+}
+
+pub(crate) struct Call {
+    command: Command,
+    shown: Vec<String>,
+    input: Option<Vec<u8>>,
+    pins: Vec<(String, String)>,
+    timeout: Option<Duration>,
+}
+
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Call {
+    /// A call on exactly this repository. It runs in the git directory, never in a work tree.
+    pub(crate) fn at(git_dir: &Path) -> Self {
+        let mut call = Self::with(Settings::Pinned);
+        call.command.env("GIT_DIR", git_dir).current_dir(git_dir);
+        call
+    }
+
+    /// A call on exactly this repository that acts for the user.
+    pub(crate) fn for_user(git_dir: &Path) -> Self {
+        let mut call = Self::with(Settings::Users);
+        call.command.env("GIT_DIR", git_dir).current_dir(git_dir);
+        call
+    }
+
+    /// A call that finds the repository around `directory`, by the user's own rules of trust.
+    pub(crate) fn discover(directory: &Path) -> Self {
+        let mut call = Self::with(Settings::Users);
+        call.command.current_dir(directory);
+        call
+    }
+
+    fn with(settings: Settings) -> Self {
+        let mut command = Command::new("git");
+        command.env_clear();
+        let pass = |command: &mut Command, name: &str| {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        };
+        pass(&mut command, "PATH");
+        pass(&mut command, "HOME");
+        let mut pins: Vec<(String, String)> = PINS
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        match settings {
+            Settings::Pinned => {
+                command
+                    .env("GIT_CONFIG_NOSYSTEM", "1")
+                    .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                    .env("GIT_ATTR_NOSYSTEM", "1");
+                pins.push(("credential.helper".to_owned(), String::new()));
+            }
+            Settings::Users => {
+                for name in USERS_ENVIRONMENT {
+                    pass(&mut command, name);
+                }
+            }
+        }
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_ASKPASS", "")
+            .env("SSH_ASKPASS_REQUIRE", "never")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("GIT_EDITOR", "false")
+            .env("GIT_COMMITTER_NAME", "Holdpoint")
+            .env("GIT_COMMITTER_EMAIL", "holdpoint@localhost")
+            .env("LC_ALL", "C");
+        Self {
+            command,
+            shown: Vec::new(),
+            input: None,
+            pins,
+            timeout: None,
+        }
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.shown.push(redacted(&arg.as_ref().to_string_lossy()));
+        self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn args<I: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = I>) -> Self {
+        for arg in args {
+            self = self.arg(arg);
+        }
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn pin(mut self, key: &str, value: &str) -> Self {
+        self.pins.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
+    pub(crate) fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    pub(crate) fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Runs to the end; any exit code is an answer.
+    pub(crate) fn finish(mut self) -> Result<Finished, GitError> {
+        let input = self.input.take();
+        let stdin = match input {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        };
+        let child = self.spawn(stdin, Stdio::piped())?;
+        let (status, stdout, stderr) = collect(child, input, self.timeout)
+            .map_err(GitError::Start)?
+            .ok_or_else(|| GitError::TimedOut {
+                args: self.shown.join(" "),
+                seconds: self.timeout.unwrap_or_default().as_secs(),
+            })?;
+        Ok(Finished {
+            code: status.code().unwrap_or(-1),
+            stdout,
+            stderr: for_people(&stderr),
+        })
+    }
+
+    /// Runs to the end; any exit code but 0 is an error. Gives standard output.
+    pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
+        let args = self.shown.join(" ");
+        let finished = self.finish()?;
+        match finished.code {
+            0 => Ok(finished.stdout),
+            _ => Err(finished.failed(args)),
+        }
+    }
+
+    /// Like `run`, for output that is one line of text.
+    pub(crate) fn line(self) -> Result<String, GitError> {
+        let args = self.shown.join(" ");
+        let out = self.run()?;
+        match String::from_utf8(out) {
+            Ok(text) => Ok(text.trim_end_matches('\n').to_owned()),
+            Err(_) => Err(GitError::Unreadable {
+                args,
+                detail: "text that is not UTF-8".to_owned(),
+            }),
+        }
+    }
+
+    /// Runs this call with its output going straight into `reader`; both must succeed.
+    pub(crate) fn run_into(mut self, mut reader: Call) -> Result<Vec<u8>, GitError> {
+        let input = self.input.take().unwrap_or_default();
+        let mut source = self.spawn(Stdio::piped(), Stdio::piped())?;
+        let pipe = source
+            .stdout
+            .take()
+            .expect("stdout was asked for as a pipe");
+        let sink = reader.spawn(Stdio::from(pipe), Stdio::piped())?;
+        let feeding = thread::spawn(move || collect(source, Some(input), None));
+        let received = collect(sink, None, None);
+        let sent = feeding.join().expect("collecting output does not panic");
+        let args = (self.shown.join(" "), reader.shown.join(" "));
+        for (outcome, args) in [(&sent, args.0), (&received, args.1)] {
+            if let Ok(Some((status, _, stderr))) = outcome
+                && !status.success()
+            {
+                return Err(GitError::Failed {
+                    args,
+                    code: status.code().unwrap_or(-1),
+                    stderr: for_people(stderr),
+                });
+            }
+        }
+        sent.map_err(GitError::Start)?;
+        let received = received.map_err(GitError::Start)?;
+        Ok(received.map(|(_, stdout, _)| stdout).unwrap_or_default())
+    }
+
+    /// Starts a call that is spoken to while it runs.
+    pub(crate) fn converse(mut self) -> Result<Conversation, GitError> {
+        let child = self.spawn(Stdio::piped(), Stdio::piped())?;
+        Ok(Conversation {
+            child,
+            args: self.shown.join(" "),
+        })
+    }
+
+    fn spawn(&mut self, stdin: Stdio, stdout: Stdio) -> Result<Child, GitError> {
+        self.command
+            .env("GIT_CONFIG_COUNT", self.pins.len().to_string());
+        for (n, (key, value)) in self.pins.iter().enumerate() {
+            self.command
+                .env(format!("GIT_CONFIG_KEY_{n}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        tracing::trace!(args = self.shown.join(" "), "git");
+        self.command
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(GitError::Start)
+    }
+}
+
+impl Finished {
+    pub(crate) fn failed(self, args: String) -> GitError {
+        GitError::Failed {
+            args,
+            code: self.code,
+            stderr: self.stderr,
+        }
+    }
+}
+
+/// A running git that takes input piece by piece.
+pub(crate) struct Conversation {
+    child: Child,
+    args: String,
+}
+
+impl Conversation {
+    pub(crate) fn stdin(&mut self) -> &mut ChildStdin {
+        self.child
+            .stdin
+            .as_mut()
+            .expect("stdin is open until `end`")
+    }
+
+    pub(crate) fn stdout(&mut self) -> std::process::ChildStdout {
+        self.child.stdout.take().expect("stdout is taken once")
+    }
+
+    /// Closes its input and waits; any exit code but 0 is an error.
+    pub(crate) fn end(mut self) -> Result<(), GitError> {
+        drop(self.child.stdin.take());
+        let stderr = drain(self.child.stderr.take()).map_err(GitError::Start)?;
+        let status = self.child.wait().map_err(GitError::Start)?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(GitError::Failed {
+            args: self.args.clone(),
+            code: status.code().unwrap_or(-1),
+            stderr: for_people(&stderr),
+        })
+    }
+
+    pub(crate) fn broke(&self, error: &io::Error) -> GitError {
+        GitError::Unreadable {
+            args: self.args.clone(),
+            detail: error.to_string(),
+        }
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // After `end` there is nothing left to kill; before it, nobody wants the answer.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+type Collected = Option<(ExitStatus, Vec<u8>, Vec<u8>)>;
+
+/// Feeds, reads and waits at once, so that no pipe can fill up. `None`: time ran out.
+fn collect(
+    mut child: Child,
+    input: Option<Vec<u8>>,
+    timeout: Option<Duration>,
+) -> io::Result<Collected> {
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    thread::scope(|scope| {
+        let stdout = scope.spawn(move || drain(stdout));
+        let stderr = scope.spawn(move || drain(stderr));
+        scope.spawn(move || {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // A git that stops reading says why by its exit code.
+                let _ = stdin.write_all(&input);
+            }
+        });
+        let in_time = ended_in_time(&child, timeout)?;
+        if !in_time {
+            let group = Pid::from_child(&child);
+            kill_process_group(group, Signal::KILL)?;
+        }
+        let status = child.wait()?;
+        let stdout = stdout.join().expect("reading a pipe does not panic")?;
+        let stderr = stderr.join().expect("reading a pipe does not panic")?;
+        Ok(in_time.then_some((status, stdout, stderr)))
+    })
+}
+
+fn drain(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn ended_in_time(child: &Child, timeout: Option<Duration>) -> io::Result<bool> {
+    let Some(timeout) = timeout else {
+        return Ok(true);
+    };
+    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let limit = Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(timeout.subsec_nanos()),
+    };
+    let ready = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit))?;
+    Ok(ready > 0)
+}
+
+/// Git's words, short enough for a message and without credentials.
+fn for_people(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text: String = text.trim().chars().take(2000).collect();
+    redacted(&text)
+}
+
+/// Takes `user:password@` out of every URL.
+pub(crate) fn redacted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let end = after
+            .find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"')
+            .unwrap_or(after.len());
+        let (authority, tail) = after.split_at(end);
+        match authority.rfind('@') {
+            Some(at) => out.push_str(&authority[at + 1..]),
+            None => out.push_str(authority),
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_in_urls_are_not_shown() {
+        let text = "fatal: unable to access 'https://me:s3cret@host/x.git/': 403 (ssh://git@h/y)";
+        assert_eq!(
+            redacted(text),
+            "fatal: unable to access 'https://host/x.git/': 403 (ssh://h/y)"
+        );
+    }
+
+    #[test]
+    fn a_call_that_hangs_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        // `cat-file --batch` waits for input that never comes.
+        Call::discover(dir.path())
+            .args(["init", "--bare", "--quiet", "."])
+            .run()
+            .unwrap();
+        let mut call = Call::at(dir.path())
+            .args(["cat-file", "--batch"])
+            .timeout(Duration::from_millis(50));
+        let mut child = call.spawn(Stdio::piped(), Stdio::piped()).unwrap();
+        let held = child.stdin.take();
+        assert!(collect(child, None, call.timeout).unwrap().is_none());
+        drop(held);
+    }
+}
