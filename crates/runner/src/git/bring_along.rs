@@ -273,6 +273,8 @@ impl<'a> Step<'a> {
     fn call(&self, index: &Path) -> Call {
         let objects = self.private.dir().join("objects");
         let mut call = Call::at(&self.checkout.git_dir)
+            // Git takes paths as relative to where it runs, if that is inside the work tree.
+            .directory(&self.checkout.work_tree)
             .env("GIT_WORK_TREE", &self.checkout.work_tree)
             .env("GIT_INDEX_FILE", index)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);

@@ -45,8 +45,8 @@ const PINS: &[(&str, &str)] = &[
     ("i18n.commitEncoding", "UTF-8"),
     ("i18n.logOutputEncoding", "UTF-8"),
     ("diff.renames", "true"),
+    ("diff.relative", "false"),
     ("diff.suppressBlankEmpty", "false"),
-    ("advice.statusHints", "false"),
 ];
 
 /// What a call that acts for the user at a remote may see of the user's environment.
