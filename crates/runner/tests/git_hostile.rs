@@ -1,6 +1,6 @@
 //! Planted code never runs: every trick leaves a canary file, and no canary appears.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
-#[expect(dead_code, reason = "each test file uses its own part of it")]
 mod git_support;
 
 use std::fs;
@@ -136,6 +136,38 @@ fn nothing_planted_in_the_users_repository_runs_in_a_whole_run() {
         }
     }
     assert!(!world.top().join("owned").exists());
+}
+
+#[test]
+fn the_planted_programs_do_run_in_ordinary_use() {
+    for args in [
+        &["status"][..],
+        &[
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "add",
+            "-A",
+        ],
+        &["-c", "core.fsmonitor=false", "diff", "HEAD"],
+        &[
+            "-c",
+            "core.fsmonitor=false",
+            "update-ref",
+            "refs/heads/x",
+            "HEAD",
+        ],
+    ] {
+        let (world, canary) = hostile();
+        write(&world.top(), "a.txt", "changed\n");
+        let ran = std::process::Command::new("git")
+            .current_dir(world.top())
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(canary.exists(), "{args:?} ran nothing: {ran:?}");
+    }
 }
 
 #[test]

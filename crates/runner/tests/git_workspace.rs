@@ -1,4 +1,5 @@
 //! Workspaces and what is harvested from them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 #[expect(dead_code, reason = "each test file uses its own part of it")]
 mod git_support;

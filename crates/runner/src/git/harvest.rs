@@ -10,7 +10,7 @@ use super::commit::{ScratchIndex, index_line};
 use super::names::link_stays_inside;
 use super::objects::{Blobs, EntryMode};
 use super::private_repo::{id_in, remove_if_there};
-use super::run::Conversation;
+use super::process::Conversation;
 use super::walk::{Found, Walk};
 use super::{CommitId, GitError, PrivateRepo, TreeId};
 

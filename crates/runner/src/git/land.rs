@@ -88,8 +88,8 @@ pub fn land(
             commit,
             previous: tip,
         }),
-        Moved::RefMoved(Some(tip)) => Ok(Landed::BaseMoved { tip }),
-        Moved::RefMoved(None) => Err(GitError::BranchMissing(request.base.to_string())),
+        Moved::Elsewhere(Some(tip)) => Ok(Landed::BaseMoved { tip }),
+        Moved::Elsewhere(None) => Err(GitError::BranchMissing(request.base.to_string())),
         Moved::CheckoutDirty(paths) => Ok(Landed::CheckoutDirty { paths }),
         Moved::CheckoutBusy => Ok(Landed::CheckoutBusy),
     }

@@ -7,7 +7,7 @@ use std::process::ChildStdout;
 
 use super::names::{path_refusal, shown};
 use super::private_repo::id_in;
-use super::run::Conversation;
+use super::process::Conversation;
 use super::{CommitId, GitError, PrivateRepo, TreeIsh};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -58,8 +58,8 @@ pub fn publish(
             private.force_ref(&noted, commit)?;
             Ok(Published::Done)
         }
-        Moved::RefMoved(Some(tip)) => Ok(Published::Taken { tip }),
-        Moved::RefMoved(None) => Err(GitError::BranchMissing(branch.to_string())),
+        Moved::Elsewhere(Some(tip)) => Ok(Published::Taken { tip }),
+        Moved::Elsewhere(None) => Err(GitError::BranchMissing(branch.to_string())),
         Moved::CheckoutDirty(paths) => Ok(Published::CheckoutDirty { paths }),
         Moved::CheckoutBusy => Ok(Published::CheckoutBusy),
     }
@@ -77,7 +77,8 @@ fn is_ours(private: &PrivateRepo, noted: &str, tip: &CommitId) -> Result<bool, G
 
 pub(crate) enum Moved {
     Done,
-    RefMoved(Option<CommitId>),
+    /// The branch was not where the caller thought.
+    Elsewhere(Option<CommitId>),
     CheckoutDirty(Vec<String>),
     CheckoutBusy,
 }
@@ -108,10 +109,10 @@ pub(crate) fn move_branch(
         for checkout in &checkouts {
             checkout.unlock()?;
         }
-        return match error {
-            GitError::Moved { .. } => Ok(Moved::RefMoved(user.tip(branch)?)),
-            other => Err(other),
-        };
+        if let GitError::Moved { .. } = error {
+            return Ok(Moved::Elsewhere(user.tip(branch)?));
+        }
+        return Err(error);
     }
     for (step, plan) in &ready {
         step.apply(plan)?;

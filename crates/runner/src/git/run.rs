@@ -3,17 +3,14 @@
 //! prompt, and none looks for a repository by itself except `Call::discover`.
 
 use std::ffi::OsStr;
-use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
-
 use super::GitError;
+use super::process::{Conversation, collect};
 
 /// Set above any configuration file, in every call.
 const PINS: &[(&str, &str)] = &[
@@ -313,110 +310,8 @@ impl Finished {
     }
 }
 
-/// A running git that takes input piece by piece.
-pub(crate) struct Conversation {
-    child: Child,
-    args: String,
-}
-
-impl Conversation {
-    pub(crate) fn stdin(&mut self) -> &mut ChildStdin {
-        self.child
-            .stdin
-            .as_mut()
-            .expect("stdin is open until `end`")
-    }
-
-    pub(crate) fn stdout(&mut self) -> std::process::ChildStdout {
-        self.child.stdout.take().expect("stdout is taken once")
-    }
-
-    /// Closes its input and waits; any exit code but 0 is an error.
-    pub(crate) fn end(mut self) -> Result<(), GitError> {
-        drop(self.child.stdin.take());
-        let stderr = drain(self.child.stderr.take()).map_err(GitError::Start)?;
-        let status = self.child.wait().map_err(GitError::Start)?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(GitError::Failed {
-            args: self.args.clone(),
-            code: status.code().unwrap_or(-1),
-            stderr: for_people(&stderr),
-        })
-    }
-
-    pub(crate) fn broke(&self, error: &io::Error) -> GitError {
-        GitError::Unreadable {
-            args: self.args.clone(),
-            detail: error.to_string(),
-        }
-    }
-}
-
-impl Drop for Conversation {
-    fn drop(&mut self) {
-        // After `end` there is nothing left to kill; before it, nobody wants the answer.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-type Collected = Option<(ExitStatus, Vec<u8>, Vec<u8>)>;
-
-/// Feeds, reads and waits at once, so that no pipe can fill up. `None`: time ran out.
-fn collect(
-    mut child: Child,
-    input: Option<Vec<u8>>,
-    timeout: Option<Duration>,
-) -> io::Result<Collected> {
-    let stdin = child.stdin.take();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    thread::scope(|scope| {
-        let stdout = scope.spawn(move || drain(stdout));
-        let stderr = scope.spawn(move || drain(stderr));
-        scope.spawn(move || {
-            if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // A git that stops reading says why by its exit code.
-                let _ = stdin.write_all(&input);
-            }
-        });
-        let in_time = ended_in_time(&child, timeout)?;
-        if !in_time {
-            let group = Pid::from_child(&child);
-            kill_process_group(group, Signal::KILL)?;
-        }
-        let status = child.wait()?;
-        let stdout = stdout.join().expect("reading a pipe does not panic")?;
-        let stderr = stderr.join().expect("reading a pipe does not panic")?;
-        Ok(in_time.then_some((status, stdout, stderr)))
-    })
-}
-
-fn drain(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        pipe.read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-fn ended_in_time(child: &Child, timeout: Option<Duration>) -> io::Result<bool> {
-    let Some(timeout) = timeout else {
-        return Ok(true);
-    };
-    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    let limit = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(timeout.subsec_nanos()),
-    };
-    let ready = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit))?;
-    Ok(ready > 0)
-}
-
 /// Git's words, short enough for a message and without credentials.
-fn for_people(stderr: &[u8]) -> String {
+pub(crate) fn for_people(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text: String = text.trim().chars().take(2000).collect();
     redacted(&text)

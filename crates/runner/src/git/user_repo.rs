@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::retry_on_intr;
 
 use super::run::Call;
 use super::{BranchName, CommitId, GitError};
@@ -213,8 +214,8 @@ impl UserRepo {
     pub(crate) fn lock(&self) -> Result<File, GitError> {
         let directory =
             File::open(&self.common_dir).map_err(GitError::io("cannot open", &self.common_dir))?;
-        flock(&directory, FlockOperation::LockExclusive)
-            .map_err(|error| error.into())
+        retry_on_intr(|| flock(&directory, FlockOperation::LockExclusive))
+            .map_err(std::io::Error::from)
             .map_err(GitError::io("cannot lock", &self.common_dir))?;
         Ok(directory)
     }

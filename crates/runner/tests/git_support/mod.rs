@@ -11,16 +11,16 @@ use runner::git::{
 };
 use tempfile::TempDir;
 
-pub struct World {
-    pub dir: TempDir,
-    pub user: UserRepo,
-    pub private: PrivateRepo,
-    pub base: CommitId,
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) user: UserRepo,
+    pub(crate) private: PrivateRepo,
+    pub(crate) base: CommitId,
 }
 
 impl World {
     /// A repository on `main` with `a.txt`, `src/lib.rs`, an executable and a `.gitignore`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("user");
         fs::create_dir_all(top.join("src")).unwrap();
@@ -38,7 +38,7 @@ impl World {
         Self::over(dir, &top)
     }
 
-    pub fn over(dir: TempDir, top: &Path) -> Self {
+    pub(crate) fn over(dir: TempDir, top: &Path) -> Self {
         let user = UserRepo::open(top).unwrap();
         let private = PrivateRepo::open(&dir.path().join("private"), &user).unwrap();
         let base = private.import_base(&user, &branch("main")).unwrap();
@@ -50,22 +50,22 @@ impl World {
         }
     }
 
-    pub fn top(&self) -> PathBuf {
+    pub(crate) fn top(&self) -> PathBuf {
         self.user.top().to_owned()
     }
 
-    pub fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.dir.path().join("pool/ws")
     }
 
-    pub fn materialise(&self) -> PathBuf {
+    pub(crate) fn materialise(&self) -> PathBuf {
         let workspace = self.workspace();
         materialise(&self.private, &self.base, &workspace).unwrap();
         workspace
     }
 
     /// A branch `autonomous/x` with one commit that changes, adds and removes a file.
-    pub fn work(&self) -> CommitId {
+    pub(crate) fn work(&self) -> CommitId {
         let workspace = self.materialise();
         write(&workspace, "a.txt", "two\n");
         write(&workspace, "new/deep.txt", "fresh\n");
@@ -78,7 +78,7 @@ impl World {
             .unwrap()
     }
 
-    pub fn land_request(&self, tip: &CommitId, strategy: Strategy) -> LandRequest {
+    pub(crate) fn land_request(&self, tip: &CommitId, strategy: Strategy) -> LandRequest {
         LandRequest {
             base: branch("main"),
             expected_base: self.base.clone(),
@@ -90,11 +90,11 @@ impl World {
     }
 }
 
-pub fn branch(name: &str) -> BranchName {
+pub(crate) fn branch(name: &str) -> BranchName {
     BranchName::parse(name).unwrap()
 }
 
-pub fn text(message: &str, run: &str, effect: &str) -> CommitText {
+pub(crate) fn text(message: &str, run: &str, effect: &str) -> CommitText {
     CommitText {
         message: message.to_owned(),
         trailers: vec![
@@ -109,18 +109,18 @@ pub fn text(message: &str, run: &str, effect: &str) -> CommitText {
     }
 }
 
-pub fn write(dir: &Path, path: &str, content: &str) {
+pub(crate) fn write(dir: &Path, path: &str, content: &str) {
     let path = dir.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();
 }
 
-pub fn read(dir: &Path, path: &str) -> String {
+pub(crate) fn read(dir: &Path, path: &str) -> String {
     fs::read_to_string(dir.join(path)).unwrap()
 }
 
 /// Git as the user runs it, without this machine's own configuration.
-pub fn git(dir: &Path, args: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(dir)
         .args(["-c", "user.name=User", "-c", "user.email=user@example.com"])
@@ -135,13 +135,13 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-pub fn commit_all(dir: &Path, message: &str) {
+pub(crate) fn commit_all(dir: &Path, message: &str) {
     git(dir, &["add", "-A"]);
     git(dir, &["commit", "-q", "--no-verify", "-m", message]);
 }
 
 /// Every file below a directory with its bytes; links with their targets.
-pub fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn snapshot(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     collect(dir, dir, &mut files);
     files
@@ -164,7 +164,7 @@ fn collect(top: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 /// What must never change in the user's repository: all but objects, references and their logs.
-pub fn guarded(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn guarded(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = snapshot(top);
     files.retain(|path, _| {
         !["objects", "refs", "logs"]
