@@ -202,7 +202,7 @@ fn a_landing_brings_a_clean_checkout_along() {
     assert_eq!(read(&world.top(), "untracked.txt"), "mine");
     assert_eq!(
         world.private.parents(&commit).unwrap(),
-        [world.base.clone()]
+        std::slice::from_ref(&world.base)
     );
     let again = land(&world.private, &world.user, &request).unwrap();
     assert_eq!(again, Landed::AlreadyLanded { commit });

@@ -115,7 +115,10 @@ fn the_private_repository_opens_again_and_sees_new_commits_of_the_user() {
         again.read_file(&tip, "../x"),
         Err(GitError::BadPath { .. })
     ));
-    assert_eq!(again.parents(&tip).unwrap(), [world.base.clone()]);
+    assert_eq!(
+        again.parents(&tip).unwrap(),
+        std::slice::from_ref(&world.base)
+    );
     assert_eq!(again.message(&tip).unwrap(), "later");
     assert_eq!(guarded(&world.top()), before);
 }
