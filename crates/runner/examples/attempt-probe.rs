@@ -1,0 +1,93 @@
+//! Stands in for the `holdpoint` binary in the tests of attempts: the two hidden subcommands, a
+//! server that can be killed, and what a test agent cannot do from a shell.
+
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, Read, Write},
+    net::{TcpStream, UdpSocket},
+    os::unix::net::UnixStream,
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
+
+use runner::{
+    sandbox::inside,
+    shim::{Launch, client::start_or_adopt, main_from_stdin},
+};
+use rustix::process::{Signal, getpid, kill_process};
+
+fn main() -> ExitCode {
+    let mut args = env::args_os().skip(1);
+    let what = args.next().unwrap_or_default();
+    match what.to_str() {
+        Some("shim") => main_from_stdin(),
+        Some("inside") => inside::main(args),
+        Some("server") => server(&args.collect::<Vec<_>>()),
+        Some("reach") => report(reach(&args.collect::<Vec<_>>())),
+        _ => ExitCode::from(2),
+    }
+}
+
+/// `server SPOOL (live|die)`: starts the attempt whose order is on standard input.
+fn server(args: &[OsString]) -> ExitCode {
+    let [spool, then] = args else {
+        return ExitCode::from(2);
+    };
+    let mut order = String::new();
+    if io::stdin().read_to_string(&mut order).is_err() {
+        return ExitCode::from(2);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else {
+        return ExitCode::FAILURE;
+    };
+    let prepare = async || {
+        if then == "die" {
+            let _ = kill_process(getpid(), Signal::KILL);
+        }
+        serde_json::from_str::<Launch>(&order)
+    };
+    let started = runtime.block_on(start_or_adopt(Path::new(spool), prepare));
+    report(started.map(|_| "started".into()).map_err(io::Error::other))
+}
+
+/// `reach (tcp|udp|unix) WHERE`: what an agent can talk to.
+fn reach(args: &[OsString]) -> io::Result<String> {
+    const SOON: Duration = Duration::from_secs(2);
+    let [how, place] = args else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let text = place.to_string_lossy();
+    match how.to_str() {
+        Some("tcp") => {
+            let place = text.parse().map_err(io::Error::other)?;
+            ask(TcpStream::connect_timeout(&place, SOON)?)
+        }
+        Some("unix") => ask(UnixStream::connect(place)?),
+        Some("udp") => {
+            UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", text.as_ref())?;
+            Ok("sent".into())
+        }
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn ask(mut stream: impl Read + Write) -> io::Result<String> {
+    stream.write_all(b"GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.lines().next().unwrap_or_default().to_owned())
+}
+
+fn report(outcome: io::Result<String>) -> ExitCode {
+    let (line, code) = match outcome {
+        Ok(text) => (text, ExitCode::SUCCESS),
+        Err(error) => (format!("error: {error}"), ExitCode::FAILURE),
+    };
+    let _ = writeln!(io::stdout(), "{line}");
+    code
+}
