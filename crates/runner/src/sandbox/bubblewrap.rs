@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use super::cell::{Cell, DOOR_INSIDE, PROGRAM_INSIDE};
@@ -74,7 +74,7 @@ impl Line {
         self.add([OsStr::new(how), from.as_os_str(), to.as_os_str()]);
     }
 
-    fn hide(&mut self, secret: &PathBuf) {
+    fn hide(&mut self, secret: &Path) {
         if secret.is_dir() {
             self.add([OsStr::new("--tmpfs"), secret.as_os_str()]);
         } else {

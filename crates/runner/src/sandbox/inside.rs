@@ -24,6 +24,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    capabilities,
     descendants::end_descendants,
     forward::forward,
     landlocked::{self, LandlockError, Paths},
@@ -69,6 +70,8 @@ enum InsideError {
     Limits(#[source] Errno),
     #[error("the way to the broker could not be opened")]
     Forward(#[source] io::Error),
+    #[error("the capabilities could not be given up")]
+    Capabilities(#[source] Errno),
     #[error("the file rules could not be set")]
     Files(#[from] LandlockError),
     #[error("the system-call filter could not be set")]
@@ -174,9 +177,10 @@ impl Orders {
             }
             None => None,
         };
-        // Both are set while there is one thread: they hold for it and what it starts.
+        // All are set while there is one thread: they hold for it and what it starts.
         match self.tier {
             Tier::Sandboxed | Tier::Restricted => {
+                capabilities::drop_all().map_err(InsideError::Capabilities)?;
                 landlocked::restrict(self.tier, &self.paths)?;
                 syscalls::forbid(self.tier)?;
             }
@@ -188,10 +192,6 @@ impl Orders {
         self.start()
     }
 
-    #[expect(
-        clippy::zombie_processes,
-        reason = "wait_for reaps it together with the orphans"
-    )]
     fn start(&self) -> Result<Pid, InsideError> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(InsideError::Arguments("no program"));

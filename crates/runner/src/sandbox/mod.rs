@@ -2,6 +2,7 @@
 //! Nothing here decides which tier a project may use, and nothing here lowers a tier by itself.
 
 mod bubblewrap;
+mod capabilities;
 mod cell;
 mod descendants;
 mod environment;

@@ -153,9 +153,12 @@ fn clones_into_namespaces() -> Result<Vec<SeccompRule>, FilterError> {
     NAMESPACE_FLAGS.iter().map(one).collect()
 }
 
-/// `TIOCSTI` types into a terminal, `TIOCLINUX` pastes into one.
+/// Types into a terminal (`TIOCSTI`), and pastes into one (`TIOCLINUX`). The C libraries disagree
+/// about the type of the constants, not about their values.
+const TERMINAL_INJECTION: [u64; 2] = [0x5412, 0x541c];
+
 fn terminal_injection() -> Result<Vec<SeccompRule>, FilterError> {
-    [u64::from(libc::TIOCSTI), u64::from(libc::TIOCLINUX)]
+    TERMINAL_INJECTION
         .into_iter()
         .map(|request| {
             let condition = argument(1, SeccompCmpOp::Eq, request)?;

@@ -104,10 +104,15 @@ impl Place {
     }
 
     /// Runs a server process that starts the attempt; `then` says whether it dies preparing it.
+    /// With variables of its own it has no others.
     pub(crate) fn server(&self, order: &Launch, then: &str, env: &[(&str, &str)]) -> Output {
         let order_file = self.path("order");
         fs::write(&order_file, serde_json::to_vec(order).unwrap()).unwrap();
-        Command::new(program())
+        let mut server = Command::new(program());
+        if !env.is_empty() {
+            server.env_clear();
+        }
+        server
             .arg("server")
             .arg(self.spool())
             .arg(then)
