@@ -6,7 +6,10 @@ use std::{
     ffi::OsString,
     io::{self, Read, Write},
     net::{TcpStream, UdpSocket},
-    os::unix::net::UnixStream,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixStream},
+    },
     path::Path,
     process::ExitCode,
     time::Duration,
@@ -55,7 +58,7 @@ fn server(args: &[OsString]) -> ExitCode {
     report(started.map(|_| "started".into()).map_err(io::Error::other))
 }
 
-/// `reach (tcp|udp|unix) WHERE`: what an agent can talk to.
+/// `reach (tcp|udp|unix|abstract) WHERE`: what an agent can talk to.
 fn reach(args: &[OsString]) -> io::Result<String> {
     const SOON: Duration = Duration::from_secs(2);
     let [how, place] = args else {
@@ -68,6 +71,10 @@ fn reach(args: &[OsString]) -> io::Result<String> {
             ask(TcpStream::connect_timeout(&place, SOON)?)
         }
         Some("unix") => ask(UnixStream::connect(place)?),
+        Some("abstract") => {
+            let place = SocketAddr::from_abstract_name(text.as_bytes())?;
+            ask(UnixStream::connect_addr(&place)?)
+        }
         Some("udp") => {
             UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", text.as_ref())?;
             Ok("sent".into())

@@ -1,5 +1,8 @@
 //! The command line of `bwrap`: a read-only view of the machine without homes, sockets and the
 //! data directory, with the few things an agent may write laid over it.
+//!
+//! Known gap: on kernels before Landlock ABI 9 a unix socket that a service keeps outside `/run`,
+//! `/tmp`, the homes and the data directory can be connected to, where its mode allows that.
 
 use std::{
     ffi::{OsStr, OsString},

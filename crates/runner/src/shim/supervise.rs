@@ -282,21 +282,27 @@ impl Agent {
         let killed_by = statuses
             .get(&pid)
             .and_then(|status| status.terminating_signal());
-        let dropped = last(self.output).await + last(self.errors).await;
-        let how = match self.leash.last_said() {
-            _ if stop.is_cancelled() => How::Stopped,
+        let dropped = last(&mut self.output).await + last(&mut self.errors).await;
+        let how = match stop.is_cancelled() {
+            true => How::Stopped,
+            false => self.how(killed_by, &order.spool),
+        };
+        ending(how, stop, dropped)
+    }
+
+    fn how(&self, killed_by: Option<i32>, spool: &Path) -> How {
+        match self.leash.last_said() {
             Some(Said::Code(code)) => How::Code(code),
             Some(Said::Signal(signal)) => How::Signal(signal),
             Some(Said::Failed(why)) => How::LaunchFailed(why),
             // The init step itself was ended, by someone who may do that.
             Some(Said::Started) => How::Signal(killed_by.unwrap_or(libc::SIGKILL)),
-            None => How::LaunchFailed(complaint(&order.spool)),
-        };
-        ending(how, stop, dropped)
+            None => How::LaunchFailed(complaint(spool)),
+        }
     }
 }
 
-async fn last(count: oneshot::Receiver<u64>) -> u64 {
+async fn last(count: &mut oneshot::Receiver<u64>) -> u64 {
     match timeout(LAST_OUTPUT, count).await {
         Ok(Ok(dropped)) => dropped,
         // Somebody outside holds the pipe; what was read is in the spool.

@@ -4,6 +4,10 @@ use std::{
     fs,
     io::ErrorKind,
     net::{TcpListener, UdpSocket},
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    },
     process::Command,
 };
 
@@ -179,6 +183,37 @@ async fn the_network_of_the_host_is_out_of_reach() {
         );
         let heard = udp.recv(&mut [0; 16]);
         assert_eq!(heard.unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn unix_sockets_of_the_host_are_out_of_reach() {
+    for tier in HOLDING {
+        let place = Place::new();
+        let name = format!("holdpoint-{}-{tier}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let nameless = UnixListener::bind_addr(&address).unwrap();
+        let path = place.path("outside/host.sock");
+        let named = UnixListener::bind(&path).unwrap();
+        nameless.set_nonblocking(true).unwrap();
+        named.set_nonblocking(true).unwrap();
+        // Landlock knows path-named sockets only from ABI 9 on: the known gap of `restricted`.
+        let by_path = match tier {
+            Tier::Restricted => String::new(),
+            Tier::Sandboxed | Tier::Unsandboxed => {
+                format!("\"$HOLDPOINT_BIN\" reach unix {}", path.display())
+            }
+        };
+        let script = format!("\"$HOLDPOINT_BIN\" reach abstract {name}; {by_path}\ntrue");
+        let printed = place.shell(tier, &script).await;
+        assert!(!printed.is_empty() && printed.lines().all(|line| line.starts_with("error")));
+        for listener in [nameless, named] {
+            assert_eq!(
+                listener.accept().unwrap_err().kind(),
+                ErrorKind::WouldBlock,
+                "{tier}"
+            );
+        }
     }
 }
 
