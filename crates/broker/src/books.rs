@@ -48,24 +48,13 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    pub(crate) const NOTHING: Self = Self::Reported(Usage {
-        input: 0,
-        output: 0,
-        cache_read: 0,
-        cache_write: 0,
-        cache_write_long: 0,
-        reasoning: 0,
-    });
+    pub(crate) const NOTHING: Self =
+        Self::Reported(Usage { input: 0, output: 0, cache_read: 0, cache_write: 0, cache_write_long: 0, reasoning: 0 });
 }
 
 impl Books {
     pub(crate) fn new(envelope: Envelope, log: File, notify: Arc<dyn Fn() + Send + Sync>) -> Self {
-        let pages = Mutex::new(Pages {
-            envelope,
-            log,
-            last_call: 0,
-            broken: None,
-        });
+        let pages = Mutex::new(Pages { envelope, log, last_call: 0, broken: None });
         Self { pages, notify }
     }
 
@@ -77,10 +66,7 @@ impl Books {
         let number = pages.last_call + 1;
         if let Err(why) = pages.envelope.reserve(number, estimate) {
             drop(pages);
-            let refusal = Refusal::Shortfall {
-                model: head.model.clone(),
-                why,
-            };
+            let refusal = Refusal::Shortfall { model: head.model.clone(), why };
             self.refuse(head, &refusal);
             return Err(refusal);
         }
@@ -111,11 +97,7 @@ impl Books {
         let number = pages.last_call;
         drop(pages);
         let mut call = OpenCall::new(self.clone(), number, head);
-        call.settle(
-            refusal.status().as_u16(),
-            refusal.outcome(),
-            Counted::NOTHING,
-        );
+        call.settle(refusal.status().as_u16(), refusal.outcome(), Counted::NOTHING);
     }
 
     fn settle(&self, settled: Settled) {
@@ -163,15 +145,7 @@ pub(crate) struct OpenCall {
 
 impl OpenCall {
     fn new(books: Arc<Books>, number: u32, head: CallHead) -> Self {
-        Self {
-            books,
-            number,
-            head,
-            started_at: Timestamp::now(),
-            clock: Instant::now(),
-            tries: 0,
-            settled: false,
-        }
+        Self { books, number, head, started_at: Timestamp::now(), clock: Instant::now(), tries: 0, settled: false }
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -235,11 +209,7 @@ impl Drop for OpenCall {
     fn drop(&mut self) {
         if !self.settled {
             // A request that was sent may be billed although nobody reads its answer.
-            let counted = if self.tries == 0 {
-                Counted::NOTHING
-            } else {
-                self.count_bytes(0)
-            };
+            let counted = if self.tries == 0 { Counted::NOTHING } else { self.count_bytes(0) };
             self.settle(CLIENT_CLOSED, Outcome::Abandoned, counted);
         }
     }

@@ -114,28 +114,20 @@ pub enum ReadError {
 
 /// All whole records of a log; a last line without its end is left out.
 pub fn read(path: &Path) -> Result<Vec<CallRecord>, ReadError> {
-    let bytes = std::fs::read(path).map_err(|source| ReadError::Io {
-        path: path.display().to_string(),
-        source,
-    })?;
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: path.display().to_string(), source })?;
     Ok(parse(&bytes)?.records)
 }
 
 /// The whole records in `bytes`, for readers that follow a growing log.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, ReadError> {
-    let consumed = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let consumed = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut records = Vec::new();
     for (index, line) in bytes[..consumed].split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }
-        let record = serde_json::from_slice(line).map_err(|error| ReadError::Damaged {
-            line: index + 1,
-            message: error.to_string(),
-        })?;
+        let record = serde_json::from_slice(line)
+            .map_err(|error| ReadError::Damaged { line: index + 1, message: error.to_string() })?;
         records.push(record);
     }
     Ok(Parsed { records, consumed })

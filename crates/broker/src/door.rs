@@ -43,12 +43,10 @@ const PASSED_BACK: [HeaderName; 6] = [
 
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let door = |protocol: Protocol| {
-        post(
-            move |State(gateway): State<Arc<Gateway>>, request: Request| async move {
-                let answered = gateway.call(protocol, request).await;
-                answered.unwrap_or_else(|refusal| refusal.into_response(protocol))
-            },
-        )
+        post(move |State(gateway): State<Arc<Gateway>>, request: Request| async move {
+            let answered = gateway.call(protocol, request).await;
+            answered.unwrap_or_else(|refusal| refusal.into_response(protocol))
+        })
         .fallback(nowhere)
     };
     Router::new()
@@ -80,9 +78,9 @@ async fn models(State(gateway): State<Arc<Gateway>>) -> Response {
             Some(script) => vec![script.name()],
             None => priced.filter(|name| !name.ends_with('*')).collect(),
         };
-        data.extend(names.into_iter().map(|name| {
-            json!({"id": format!("{provider}/{name}"), "object": "model", "created": 0, "owned_by": provider})
-        }));
+        data.extend(names.into_iter().map(
+            |name| json!({"id": format!("{provider}/{name}"), "object": "model", "created": 0, "owned_by": provider}),
+        ));
     }
     axum::Json(json!({"object": "list", "data": data})).into_response()
 }
@@ -161,13 +159,7 @@ impl Gateway {
     }
 
     /// Asks until there is an answer that counts, or patience is used up.
-    async fn ask(
-        &self,
-        route: &Route,
-        ask: &Ask,
-        headers: &HeaderMap,
-        call: &mut OpenCall,
-    ) -> Result<Trial, Refusal> {
+    async fn ask(&self, route: &Route, ask: &Ask, headers: &HeaderMap, call: &mut OpenCall) -> Result<Trial, Refusal> {
         let first_byte = Duration::from_millis(self.policy.first_byte_ms);
         loop {
             let tries = call.begin_try();
@@ -188,34 +180,16 @@ impl Gateway {
         }
     }
 
-    fn last_word(
-        &self,
-        route: &Route,
-        tries: u32,
-        trial: Result<Trial, Failed>,
-    ) -> Result<Trial, Refusal> {
+    fn last_word(&self, route: &Route, tries: u32, trial: Result<Trial, Failed>) -> Result<Trial, Refusal> {
         let provider = self.upstreams[route.upstream].provider.clone();
         trial.map_err(|failed| match failed {
             Failed::Refused(refusal) => refusal,
-            Failed::NoAnswer(cause) => Refusal::Unreachable {
-                provider,
-                tries,
-                cause,
-            },
-            Failed::TimedOut => Refusal::TimedOut {
-                provider,
-                tries,
-                millis: self.policy.first_byte_ms,
-            },
+            Failed::NoAnswer(cause) => Refusal::Unreachable { provider, tries, cause },
+            Failed::TimedOut => Refusal::TimedOut { provider, tries, millis: self.policy.first_byte_ms },
         })
     }
 
-    async fn try_once(
-        &self,
-        route: &Route,
-        ask: &Ask,
-        headers: &HeaderMap,
-    ) -> Result<Trial, Failed> {
+    async fn try_once(&self, route: &Route, ask: &Ask, headers: &HeaderMap) -> Result<Trial, Failed> {
         let answer = match &self.places[route.upstream] {
             Place::Http(upstream) => upstream
                 .send(ask.protocol, headers, ask.forward(&route.model))
@@ -227,12 +201,7 @@ impl Gateway {
             return Ok(Trial::Rejected(reject(answer).await));
         }
         // Until the first byte is here, another try does no harm.
-        let Answer {
-            status,
-            headers,
-            mut body,
-            script,
-        } = answer;
+        let Answer { status, headers, mut body, script } = answer;
         let first = match body.next().await {
             Some(Ok(first)) => first,
             Some(Err(error)) => return Err(Failed::NoAnswer(error.to_string())),
@@ -248,17 +217,12 @@ impl Gateway {
 
     fn answered(&self, protocol: Protocol, answer: Answer, call: OpenCall) -> Response {
         let content_type = answer.headers.get(header::CONTENT_TYPE);
-        let events =
-            content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
+        let events = content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
         let shape = if events { Shape::Events } else { Shape::Json };
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
         pass_back(&answer.headers, response.headers_mut());
-        mark(
-            response.headers_mut(),
-            call.tries().saturating_sub(1),
-            call.number(),
-        );
+        mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
         *response.body_mut() = Relay {
             call,
             tap: Tap::new(protocol, shape),
@@ -272,13 +236,7 @@ impl Gateway {
         response
     }
 
-    fn rejected(
-        &self,
-        protocol: Protocol,
-        route: &Route,
-        rejected: Rejected,
-        mut call: OpenCall,
-    ) -> Response {
+    fn rejected(&self, protocol: Protocol, route: &Route, rejected: Rejected, mut call: OpenCall) -> Response {
         let upstream = &self.upstreams[route.upstream];
         let status = StatusCode::from_u16(rejected.status).ok();
         // A redirect is not for the agent to follow, and not for us: it would carry the key.
@@ -287,20 +245,12 @@ impl Gateway {
         call.settle(status.as_u16(), Outcome::Error, Counted::NOTHING);
         let body = error_body(protocol, &upstream.provider, &rejected);
         let key = upstream.key.expose();
-        let body = if key.is_empty() {
-            body
-        } else {
-            body.replace(key, "[key]")
-        };
+        let body = if key.is_empty() { body } else { body.replace(key, "[key]") };
         let mut response = (status, body).into_response();
         pass_back(&rejected.headers, response.headers_mut());
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
-        mark(
-            response.headers_mut(),
-            call.tries().saturating_sub(1),
-            call.number(),
-        );
+        mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
         response
     }
 }
@@ -329,11 +279,7 @@ async fn reject(answer: Answer) -> Rejected {
             break;
         }
     }
-    Rejected {
-        status: answer.status,
-        headers: answer.headers,
-        body: body.into(),
-    }
+    Rejected { status: answer.status, headers: answer.headers, body: body.into() }
 }
 
 /// The upstream's own words when they are an error of the protocol, else wrapped into one.

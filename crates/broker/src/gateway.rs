@@ -37,32 +37,19 @@ pub(crate) enum Place {
 
 impl Gateway {
     /// `log` is an empty file of this attempt; `notify` is called after each line appended to it.
-    pub fn new(
-        grant: Grant,
-        log: File,
-        notify: Arc<dyn Fn() + Send + Sync>,
-    ) -> Result<Self, GrantError> {
+    pub fn new(grant: Grant, log: File, notify: Arc<dyn Fn() + Send + Sync>) -> Result<Self, GrantError> {
         grant.check()?;
-        let scene = Scene {
-            run: grant.run.clone(),
-            role: grant.role.clone(),
-            visit: grant.visit,
-        };
+        let scene = Scene { run: grant.run.clone(), role: grant.role.clone(), visit: grant.visit };
         let place = |upstream: &Upstream| match (upstream.kind, &upstream.script) {
-            (UpstreamKind::Scripted, Some(script)) => Ok(Place::Scripted(ScriptedUpstream::new(
-                script.clone(),
-                scene.clone(),
-            ))),
+            (UpstreamKind::Scripted, Some(script)) => {
+                Ok(Place::Scripted(ScriptedUpstream::new(script.clone(), scene.clone())))
+            }
             (UpstreamKind::Scripted, None) => Err(GrantError::NoScript(upstream.provider.clone())),
             (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => {
                 HttpUpstream::new(upstream, &grant.retry).map(Place::Http)
             }
         };
-        let places = grant
-            .upstreams
-            .iter()
-            .map(place)
-            .collect::<Result<_, _>>()?;
+        let places = grant.upstreams.iter().map(place).collect::<Result<_, _>>()?;
         let envelope = Envelope::new(grant.limit, grant.max_calls);
         Ok(Self {
             attempt: grant.attempt,
@@ -76,11 +63,7 @@ impl Gateway {
 
     /// Answers agents until `shutdown` is ready. Calls that are still open then are broken off
     /// and settled as abandoned: the agent they were made for is gone.
-    pub async fn serve(
-        self: Arc<Self>,
-        listener: UnixListener,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub async fn serve(self: Arc<Self>, listener: UnixListener, shutdown: impl Future<Output = ()> + Send + 'static) {
         let closing = self.closing.clone();
         let mut closed = self.closing.subscribe();
         let server = axum::serve(listener, door::router(self)).with_graceful_shutdown(async move {

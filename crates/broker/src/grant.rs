@@ -59,8 +59,7 @@ impl UpstreamKind {
         match (self, protocol) {
             (Self::Scripted, _) | (Self::Anthropic, Protocol::Messages) => true,
             (Self::OpenAi, Protocol::Chat | Protocol::Responses) => true,
-            (Self::Anthropic, Protocol::Chat | Protocol::Responses)
-            | (Self::OpenAi, Protocol::Messages) => false,
+            (Self::Anthropic, Protocol::Chat | Protocol::Responses) | (Self::OpenAi, Protocol::Messages) => false,
         }
     }
 }
@@ -191,9 +190,7 @@ mod tests {
 
     #[test]
     fn a_provider_granted_twice_is_refused() {
-        let error = grant(vec![upstream("openai"), upstream("openai")])
-            .check()
-            .unwrap_err();
+        let error = grant(vec![upstream("openai"), upstream("openai")]).check().unwrap_err();
         assert!(matches!(error, GrantError::DuplicateProvider(name) if name == "openai"));
     }
 

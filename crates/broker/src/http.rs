@@ -14,12 +14,8 @@ use crate::protocol::Protocol;
 use crate::retry::RetryPolicy;
 
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
-const FORWARDED: [HeaderName; 4] = [
-    ANTHROPIC_VERSION,
-    HeaderName::from_static("anthropic-beta"),
-    header::CONTENT_TYPE,
-    header::ACCEPT,
-];
+const FORWARDED: [HeaderName; 4] =
+    [ANTHROPIC_VERSION, HeaderName::from_static("anthropic-beta"), header::CONTENT_TYPE, header::ACCEPT];
 
 /// The beginning of an answer, from an upstream of any kind.
 pub(crate) struct Answer {
@@ -63,10 +59,7 @@ pub(crate) struct HttpUpstream {
 impl HttpUpstream {
     pub(crate) fn new(upstream: &Upstream, policy: &RetryPolicy) -> Result<Self, GrantError> {
         let provider = || upstream.provider.clone();
-        let bad_url = || GrantError::BadBaseUrl {
-            provider: provider(),
-            url: upstream.base_url.clone(),
-        };
+        let bad_url = || GrantError::BadBaseUrl { provider: provider(), url: upstream.base_url.clone() };
         let base = Url::parse(&upstream.base_url).map_err(|_| bad_url())?;
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
             return Err(bad_url());
@@ -85,10 +78,7 @@ impl HttpUpstream {
         if is_loopback(&base) {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|source| GrantError::Client {
-            provider: provider(),
-            source,
-        })?;
+        let client = builder.build().map_err(|source| GrantError::Client { provider: provider(), source })?;
         let auth = auth(upstream).map_err(|_| GrantError::BadKey(provider()))?;
         Ok(Self { client, base, auth })
     }
@@ -99,22 +89,13 @@ impl HttpUpstream {
         from_agent: &HeaderMap,
         body: Bytes,
     ) -> Result<Answer, NoAnswer> {
-        let request = self
-            .client
-            .post(endpoint(&self.base, protocol))
-            .headers(self.headers(protocol, from_agent))
-            .body(body);
-        let response = request
-            .send()
-            .await
-            .map_err(|error| NoAnswer(chain(error)))?;
+        let request =
+            self.client.post(endpoint(&self.base, protocol)).headers(self.headers(protocol, from_agent)).body(body);
+        let response = request.send().await.map_err(|error| NoAnswer(chain(error)))?;
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
-            body: response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| BodyError::Cut(chain(error))))
-                .boxed(),
+            body: response.bytes_stream().map(|chunk| chunk.map_err(|error| BodyError::Cut(chain(error)))).boxed(),
             script: ScriptState::Going,
         })
     }
@@ -126,13 +107,9 @@ impl HttpUpstream {
                 headers.append(name.clone(), value.clone());
             }
         }
-        headers
-            .entry(header::CONTENT_TYPE)
-            .or_insert(HeaderValue::from_static("application/json"));
+        headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         if protocol == Protocol::Messages {
-            headers
-                .entry(ANTHROPIC_VERSION)
-                .or_insert(HeaderValue::from_static("2023-06-01"));
+            headers.entry(ANTHROPIC_VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
         }
         if let Some((name, value)) = &self.auth {
             headers.insert(name.clone(), value.clone());
@@ -141,18 +118,14 @@ impl HttpUpstream {
     }
 }
 
-fn auth(
-    upstream: &Upstream,
-) -> Result<Option<(HeaderName, HeaderValue)>, header::InvalidHeaderValue> {
+fn auth(upstream: &Upstream) -> Result<Option<(HeaderName, HeaderValue)>, header::InvalidHeaderValue> {
     let key = upstream.key.expose();
     if key.is_empty() {
         return Ok(None);
     }
     let (name, value) = match upstream.kind {
         UpstreamKind::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
-        UpstreamKind::OpenAi | UpstreamKind::Scripted => {
-            (header::AUTHORIZATION, format!("Bearer {key}"))
-        }
+        UpstreamKind::OpenAi | UpstreamKind::Scripted => (header::AUTHORIZATION, format!("Bearer {key}")),
     };
     let mut value = HeaderValue::from_str(&value)?;
     value.set_sensitive(true);
@@ -175,10 +148,9 @@ fn endpoint(base: &Url, protocol: Protocol) -> Url {
 fn is_loopback(base: &Url) -> bool {
     match base.host_str() {
         Some("localhost") => true,
-        Some(host) => host
-            .trim_matches(['[', ']'])
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback()),
+        Some(host) => {
+            host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
         None => false,
     }
 }
@@ -209,46 +181,18 @@ mod tests {
     #[test]
     fn base_urls_join_with_and_without_a_version() {
         let (messages, chat) = (Protocol::Messages, Protocol::Chat);
-        check(
-            "https://api.anthropic.com",
-            messages,
-            "https://api.anthropic.com/v1/messages",
-        );
-        check(
-            "https://api.anthropic.com/v1/",
-            messages,
-            "https://api.anthropic.com/v1/messages",
-        );
-        check(
-            "https://d.example/anthropic",
-            messages,
-            "https://d.example/anthropic/v1/messages",
-        );
-        check(
-            "https://api.openai.com/v1",
-            chat,
-            "https://api.openai.com/v1/chat/completions",
-        );
-        check(
-            "http://localhost:11434",
-            chat,
-            "http://localhost:11434/v1/chat/completions",
-        );
-        check(
-            "https://g.example/v1beta/openai/",
-            chat,
-            "https://g.example/v1beta/openai/chat/completions",
-        );
+        check("https://api.anthropic.com", messages, "https://api.anthropic.com/v1/messages");
+        check("https://api.anthropic.com/v1/", messages, "https://api.anthropic.com/v1/messages");
+        check("https://d.example/anthropic", messages, "https://d.example/anthropic/v1/messages");
+        check("https://api.openai.com/v1", chat, "https://api.openai.com/v1/chat/completions");
+        check("http://localhost:11434", chat, "http://localhost:11434/v1/chat/completions");
+        check("https://g.example/v1beta/openai/", chat, "https://g.example/v1beta/openai/chat/completions");
         check(
             "https://a.example/v1?api-version=3",
             Protocol::Responses,
             "https://a.example/v1/responses?api-version=3",
         );
-        check(
-            "https://v.example/vault",
-            chat,
-            "https://v.example/vault/v1/chat/completions",
-        );
+        check("https://v.example/vault", chat, "https://v.example/vault/v1/chat/completions");
     }
 
     #[test]

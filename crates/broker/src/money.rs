@@ -27,18 +27,9 @@ impl fmt::Display for Micros {
 /// Why a call was not allowed to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shortfall {
-    Money {
-        limit: Micros,
-        spent: Micros,
-        reserved: Micros,
-        needed: Micros,
-    },
-    PriceUnknown {
-        limit: Micros,
-    },
-    Calls {
-        max: u32,
-    },
+    Money { limit: Micros, spent: Micros, reserved: Micros, needed: Micros },
+    PriceUnknown { limit: Micros },
+    Calls { max: u32 },
 }
 
 #[derive(Debug)]
@@ -52,13 +43,7 @@ pub(crate) struct Envelope {
 
 impl Envelope {
     pub(crate) fn new(limit: Option<Micros>, max_calls: Option<u32>) -> Self {
-        Self {
-            limit,
-            max_calls,
-            calls: 0,
-            spent: Micros(0),
-            reserved: HashMap::new(),
-        }
+        Self { limit, max_calls, calls: 0, spent: Micros(0), reserved: HashMap::new() }
     }
 
     /// Sets money aside for a call. `estimate` is `None` when the model has no price.
@@ -71,19 +56,10 @@ impl Envelope {
         if let Some(limit) = self.limit {
             let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
             let reserved = Micros(self.reserved.values().map(|amount| amount.0).sum());
-            let total = self
-                .spent
-                .0
-                .saturating_add(reserved.0)
-                .saturating_add(needed.0);
+            let total = self.spent.0.saturating_add(reserved.0).saturating_add(needed.0);
             if total > limit.0 {
                 let spent = self.spent;
-                return Err(Shortfall::Money {
-                    limit,
-                    spent,
-                    reserved,
-                    needed,
-                });
+                return Err(Shortfall::Money { limit, spent, reserved, needed });
             }
         }
         self.calls += 1;
@@ -115,12 +91,7 @@ mod tests {
         envelope.reserve(1, Some(Micros(60))).unwrap();
         assert_eq!(
             envelope.reserve(2, Some(Micros(50))),
-            Err(Shortfall::Money {
-                limit: Micros(100),
-                spent: Micros(0),
-                reserved: Micros(60),
-                needed: Micros(50),
-            })
+            Err(Shortfall::Money { limit: Micros(100), spent: Micros(0), reserved: Micros(60), needed: Micros(50) })
         );
         envelope.settle(1, Some(Micros(10)));
         envelope.reserve(3, Some(Micros(50))).unwrap();
@@ -136,10 +107,7 @@ mod tests {
     fn a_limit_and_no_price_is_refused() {
         let mut envelope = Envelope::new(Some(Micros(100)), None);
         let limit = Micros(100);
-        assert_eq!(
-            envelope.reserve(1, None),
-            Err(Shortfall::PriceUnknown { limit })
-        );
+        assert_eq!(envelope.reserve(1, None), Err(Shortfall::PriceUnknown { limit }));
         assert_eq!(Envelope::new(None, None).reserve(1, None), Ok(()));
     }
 
@@ -149,9 +117,6 @@ mod tests {
         assert!(envelope.reserve(1, Some(Micros(11))).is_err());
         assert_eq!(envelope.reserve(2, Some(Micros(1))), Ok(()));
         envelope.settle(2, Some(Micros(1)));
-        assert_eq!(
-            envelope.reserve(3, Some(Micros(1))),
-            Err(Shortfall::Calls { max: 1 })
-        );
+        assert_eq!(envelope.reserve(3, Some(Micros(1))), Err(Shortfall::Calls { max: 1 }));
     }
 }

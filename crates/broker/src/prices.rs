@@ -32,15 +32,8 @@ pub struct PriceTable {
 pub enum PriceError {
     #[error("price table, line {line}: {message}")]
     Syntax { line: usize, message: String },
-    #[error(
-        "price of `{provider}/{model}`: `{field}` is {value}; prices are dollars per million tokens, 0 to 1000000"
-    )]
-    OutOfRange {
-        provider: String,
-        model: String,
-        field: &'static str,
-        value: f64,
-    },
+    #[error("price of `{provider}/{model}`: `{field}` is {value}; prices are dollars per million tokens, 0 to 1000000")]
+    OutOfRange { provider: String, model: String, field: &'static str, value: f64 },
 }
 
 /// The built-in table.
@@ -87,10 +80,7 @@ impl PriceTable {
             message: error.message().to_owned(),
         })?;
         let rows = file.price.into_iter().map(Row::into_price);
-        Ok(Self {
-            version: file.version,
-            rows: rows.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { version: file.version, rows: rows.collect::<Result<_, _>>()? })
     }
 }
 
@@ -136,30 +126,17 @@ impl Price {
             (usage.input, self.input),
             (usage.output, self.output),
             (usage.cache_read, self.cache_read),
-            (
-                usage.cache_write.saturating_sub(usage.cache_write_long),
-                self.cache_write,
-            ),
+            (usage.cache_write.saturating_sub(usage.cache_write_long), self.cache_write),
             (usage.cache_write_long, long_lived),
         ];
-        let total: u128 = parts
-            .iter()
-            .map(|(tokens, price)| u128::from(*tokens) * u128::from(*price))
-            .sum();
+        let total: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(*price)).sum();
         Micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
     /// The most that a call of this size may cost: none of it cached, all of it written.
     pub(crate) fn estimate(&self, input: u64, output: u64) -> Micros {
-        let dearest = Price {
-            input: self.input.max(self.cache_write),
-            ..self.clone()
-        };
-        dearest.cost(&Usage {
-            input,
-            output,
-            ..Usage::default()
-        })
+        let dearest = Price { input: self.input.max(self.cache_write), ..self.clone() };
+        dearest.cost(&Usage { input, output, ..Usage::default() })
     }
 }
 
@@ -190,12 +167,7 @@ impl Row {
                 // In range, so the cast cannot lose more than the fraction of a micro-dollar.
                 return Ok((value * 1_000_000.0).round() as u64);
             }
-            Err(PriceError::OutOfRange {
-                provider: self.provider.clone(),
-                model: self.model.clone(),
-                field,
-                value,
-            })
+            Err(PriceError::OutOfRange { provider: self.provider.clone(), model: self.model.clone(), field, value })
         };
         // Without a cache price of its own, cached input costs what input costs.
         let price = Price {
@@ -255,13 +227,9 @@ mod tests {
     #[test]
     fn a_bad_table_names_the_line_or_the_row() {
         let mut table = table();
-        let syntax = table
-            .merge("version = '1'\n[[price]]\nprovider = 7\n")
-            .unwrap_err();
+        let syntax = table.merge("version = '1'\n[[price]]\nprovider = 7\n").unwrap_err();
         assert!(syntax.to_string().contains("line 3"), "{syntax}");
-        let range = table
-            .merge("[[price]]\nprovider='a'\nmodel='b'\ninput=-1\noutput=1\n")
-            .unwrap_err();
+        let range = table.merge("[[price]]\nprovider='a'\nmodel='b'\ninput=-1\noutput=1\n").unwrap_err();
         assert!(range.to_string().contains("`a/b`"), "{range}");
     }
 
@@ -277,19 +245,13 @@ mod tests {
             reasoning: 50,
         };
         // 3000 + 1500 + 3000 + 1000 × 3.75 + 1000 × 6
-        assert_eq!(
-            price.cost(&usage),
-            Micros(3_000 + 1_500 + 3_000 + 3_750 + 6_000)
-        );
+        assert_eq!(price.cost(&usage), Micros(3_000 + 1_500 + 3_000 + 3_750 + 6_000));
     }
 
     #[test]
     fn a_fraction_of_a_micro_dollar_is_rounded_up() {
         let price = table().find("openai", "gpt-5-nano").unwrap();
-        let usage = Usage {
-            input: 1,
-            ..Usage::default()
-        };
+        let usage = Usage { input: 1, ..Usage::default() };
         assert_eq!(price.cost(&usage), Micros(1));
     }
 }

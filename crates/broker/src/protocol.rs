@@ -36,11 +36,7 @@ impl Protocol {
     /// The protocol whose error format fits a path that leads nowhere.
     pub(crate) fn nearest(path: &str) -> Self {
         let anthropic = path.starts_with("/anthropic") || path.starts_with("/v1/messages");
-        if anthropic {
-            Self::Messages
-        } else {
-            Self::Chat
-        }
+        if anthropic { Self::Messages } else { Self::Chat }
     }
 
     /// An error body as this protocol's clients expect it.

@@ -40,11 +40,7 @@ pub(crate) enum Refusal {
     )]
     NoUpstream { door: &'static str, granted: String },
     #[error("provider `{provider}` does not speak the protocol of {door}; use {other}")]
-    WrongDoor {
-        provider: String,
-        door: &'static str,
-        other: &'static str,
-    },
+    WrongDoor { provider: String, door: &'static str, other: &'static str },
     #[error("{}", shortfall(.model, .why))]
     Shortfall { model: String, why: Shortfall },
     #[error("the call could not be recorded, so it was not made: {0}; check the disk")]
@@ -54,33 +50,16 @@ pub(crate) enum Refusal {
     #[error("the attempt is over; no more model calls are made for it")]
     Closing,
     #[error("`{provider}` could not be reached after {tries} tries: {cause}")]
-    Unreachable {
-        provider: String,
-        tries: u32,
-        cause: String,
-    },
+    Unreachable { provider: String, tries: u32, cause: String },
     #[error("`{provider}` sent no answer within {millis} ms, {tries} times")]
-    TimedOut {
-        provider: String,
-        tries: u32,
-        millis: u64,
-    },
+    TimedOut { provider: String, tries: u32, millis: u64 },
     #[error("script `{script}` has no conversation for role `{role}`, visit {visit}")]
-    NoConversation {
-        script: String,
-        role: String,
-        visit: u32,
-    },
+    NoConversation { script: String, role: String, visit: u32 },
 }
 
 fn shortfall(model: &str, why: &Shortfall) -> String {
     match why {
-        Shortfall::Money {
-            limit,
-            spent,
-            reserved,
-            needed,
-        } => format!(
+        Shortfall::Money { limit, spent, reserved, needed } => format!(
             "the spend limit of {limit} does not cover this call to `{model}`: spent {spent}, \
              reserved by calls in flight {reserved}, needed {needed}; raise the budget of the run to go on"
         ),
@@ -105,9 +84,7 @@ impl Refusal {
             | Self::WrongDoor { .. }
             | Self::NoUpstream { .. }
             | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
-            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => {
-                StatusCode::FORBIDDEN
-            }
+            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => StatusCode::FORBIDDEN,
             Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::LogFailed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoRoute { .. } => StatusCode::NOT_FOUND,
@@ -120,12 +97,10 @@ impl Refusal {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::BodyTooLarge { .. } => "request_too_large",
-            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background => {
-                "invalid_request_error"
+            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background => "invalid_request_error",
+            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } | Self::NoUpstream { .. } => {
+                "holdpoint_model_not_granted"
             }
-            Self::ProviderNotGranted { .. }
-            | Self::ScriptNotGranted { .. }
-            | Self::NoUpstream { .. } => "holdpoint_model_not_granted",
             Self::WrongDoor { .. } => "holdpoint_wrong_door",
             Self::Shortfall { why, .. } => match why {
                 Shortfall::Money { .. } => "holdpoint_budget",
@@ -148,9 +123,7 @@ impl Refusal {
                 Shortfall::PriceUnknown { .. } => Outcome::PriceUnknown,
                 Shortfall::Calls { .. } => Outcome::CallLimit,
             },
-            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::NoConversation { .. } => {
-                Outcome::Error
-            }
+            Self::Unreachable { .. } | Self::TimedOut { .. } | Self::NoConversation { .. } => Outcome::Error,
             Self::Closing => Outcome::Abandoned,
             Self::BodyTooLarge { .. }
             | Self::BodyUnreadable(_)
@@ -168,11 +141,7 @@ impl Refusal {
 
     /// A request that was sent and not answered may have been worked on.
     pub(crate) fn billing(&self) -> Billing {
-        if matches!(self, Self::TimedOut { .. } | Self::Closing) {
-            Billing::Possible
-        } else {
-            Billing::None
-        }
+        if matches!(self, Self::TimedOut { .. } | Self::Closing) { Billing::Possible } else { Billing::None }
     }
 
     pub(crate) fn into_response(self, protocol: Protocol) -> Response {

@@ -31,23 +31,14 @@ impl Ask {
         let model = fields.get("model").and_then(Value::as_str).map(str::trim);
         let model = model.filter(|model| !model.is_empty());
         let model = model.ok_or(Refusal::NoModel)?.to_owned();
-        if fields
-            .get("background")
-            .is_some_and(|value| *value != json!(false) && !value.is_null())
-        {
+        if fields.get("background").is_some_and(|value| *value != json!(false) && !value.is_null()) {
             return Err(Refusal::Background);
         }
         let stream = match fields.get("stream") {
             Some(Value::Bool(true)) => Streamed::Yes,
             Some(_) | None => Streamed::No,
         };
-        Ok(Self {
-            protocol,
-            model,
-            stream,
-            bytes,
-            fields,
-        })
+        Ok(Self { protocol, model, stream, bytes, fields })
     }
 
     pub(crate) fn field(&self, name: &str) -> &Value {
@@ -111,24 +102,13 @@ mod tests {
 
     #[test]
     fn only_the_model_changes_and_order_stays() {
-        let ask = ask(
-            Protocol::Messages,
-            r#"{"z":1,"model":"a/b/c","a":{"y":1.50,"b":2}}"#,
-        )
-        .unwrap();
-        assert_eq!(
-            ask.forward("b/c"),
-            r#"{"z":1,"model":"b/c","a":{"y":1.5,"b":2}}"#
-        );
+        let ask = ask(Protocol::Messages, r#"{"z":1,"model":"a/b/c","a":{"y":1.50,"b":2}}"#).unwrap();
+        assert_eq!(ask.forward("b/c"), r#"{"z":1,"model":"b/c","a":{"y":1.5,"b":2}}"#);
     }
 
     #[test]
     fn usage_is_asked_for_even_when_the_agent_declines() {
-        for options in [
-            "",
-            r#","stream_options":{"include_usage":false}"#,
-            r#","stream_options":null"#,
-        ] {
+        for options in ["", r#","stream_options":{"include_usage":false}"#, r#","stream_options":null"#] {
             let body = format!(r#"{{"model":"m","stream":true{options}}}"#);
             let sent = ask(Protocol::Chat, &body).unwrap().forward("m");
             let sent: Value = serde_json::from_slice(&sent).unwrap();
@@ -139,27 +119,15 @@ mod tests {
     #[test]
     fn output_is_estimated_from_the_request() {
         let estimate = |protocol, body| ask(protocol, body).unwrap().output_estimate();
-        assert_eq!(
-            estimate(Protocol::Messages, r#"{"model":"m","max_tokens":5}"#),
-            5
-        );
-        assert_eq!(
-            estimate(Protocol::Chat, r#"{"model":"m","max_tokens":5,"n":3}"#),
-            15
-        );
-        assert_eq!(
-            estimate(Protocol::Responses, r#"{"model":"m"}"#),
-            DEFAULT_OUTPUT
-        );
+        assert_eq!(estimate(Protocol::Messages, r#"{"model":"m","max_tokens":5}"#), 5);
+        assert_eq!(estimate(Protocol::Chat, r#"{"model":"m","max_tokens":5,"n":3}"#), 15);
+        assert_eq!(estimate(Protocol::Responses, r#"{"model":"m"}"#), DEFAULT_OUTPUT);
     }
 
     #[test]
     fn what_cannot_be_metered_or_understood_is_refused() {
         let refused = |body| ask(Protocol::Responses, body).unwrap_err();
-        assert!(matches!(
-            refused(r#"{"model":"m","background":true}"#),
-            Refusal::Background
-        ));
+        assert!(matches!(refused(r#"{"model":"m","background":true}"#), Refusal::Background));
         assert!(matches!(refused("[1]"), Refusal::NotJson(_)));
         assert!(matches!(refused(""), Refusal::NotJson(_)));
         assert!(matches!(refused(r#"{"model":7}"#), Refusal::NoModel));

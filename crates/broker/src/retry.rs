@@ -41,12 +41,7 @@ impl Default for RetryPolicy {
 impl RetryPolicy {
     /// The wait before the next try, or `None` to give up. `seed` spreads waits that start at
     /// the same time; the same seed gives the same wait.
-    pub(crate) fn wait(
-        &self,
-        tries: u32,
-        retry_after: Option<Duration>,
-        seed: impl Hash,
-    ) -> Option<Duration> {
+    pub(crate) fn wait(&self, tries: u32, retry_after: Option<Duration>, seed: impl Hash) -> Option<Duration> {
         if tries >= self.attempts {
             return None;
         }
@@ -78,9 +73,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duratio
     if let Ok(seconds) = asked.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let date = jiff::fmt::rfc2822::DateTimeParser::new()
-        .parse_timestamp(asked)
-        .ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(asked).ok()?;
     // A date in the past is a wait of nothing.
     Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
 }
@@ -90,12 +83,7 @@ mod tests {
     use super::*;
 
     fn policy() -> RetryPolicy {
-        RetryPolicy {
-            attempts: 4,
-            base_ms: 100,
-            cap_ms: 1_000,
-            ..RetryPolicy::default()
-        }
+        RetryPolicy { attempts: 4, base_ms: 100, cap_ms: 1_000, ..RetryPolicy::default() }
     }
 
     #[test]
@@ -105,10 +93,7 @@ mod tests {
         assert!((150..=200).contains(&wait(2).unwrap()));
         assert!((300..=400).contains(&wait(3).unwrap()));
         assert_eq!(wait(4), None);
-        let late = RetryPolicy {
-            attempts: 99,
-            ..policy()
-        };
+        let late = RetryPolicy { attempts: 99, ..policy() };
         assert!(late.wait(80, None, 1).unwrap().as_millis() <= 1_000);
     }
 
@@ -130,14 +115,8 @@ mod tests {
         assert_eq!(read("retry-after", "2"), Some(2_000));
         assert_eq!(read("retry-after", "0.5"), Some(500));
         assert_eq!(read("retry-after-ms", "250"), Some(250));
-        assert_eq!(
-            read("retry-after", "Thu, 01 Jan 2026 00:00:03 GMT"),
-            Some(3_000)
-        );
-        assert_eq!(
-            read("retry-after", "Thu, 01 Jan 2015 00:00:03 GMT"),
-            Some(0)
-        );
+        assert_eq!(read("retry-after", "Thu, 01 Jan 2026 00:00:03 GMT"), Some(3_000));
+        assert_eq!(read("retry-after", "Thu, 01 Jan 2015 00:00:03 GMT"), Some(0));
         assert_eq!(read("retry-after", "soon"), None);
         assert_eq!(read("retry-after", "-1"), None);
     }

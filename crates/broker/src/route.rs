@@ -11,39 +11,23 @@ pub(crate) struct Route {
     pub(crate) model: String,
 }
 
-pub(crate) fn find(
-    upstreams: &[Upstream],
-    protocol: Protocol,
-    model: &str,
-) -> Result<Route, Refusal> {
+pub(crate) fn find(upstreams: &[Upstream], protocol: Protocol, model: &str) -> Result<Route, Refusal> {
     match model.split_once('/') {
         Some((provider, model)) => named(upstreams, protocol, provider, model),
         None => bare(upstreams, protocol, model),
     }
 }
 
-fn named(
-    upstreams: &[Upstream],
-    protocol: Protocol,
-    provider: &str,
-    model: &str,
-) -> Result<Route, Refusal> {
+fn named(upstreams: &[Upstream], protocol: Protocol, provider: &str, model: &str) -> Result<Route, Refusal> {
     let of_provider = || {
         let all = upstreams.iter().enumerate();
         all.filter(|(_, upstream)| upstream.provider == provider)
     };
     let Some((_, first)) = of_provider().next() else {
-        return Err(Refusal::ProviderNotGranted {
-            provider: provider.to_owned(),
-            granted: granted(upstreams),
-        });
+        return Err(Refusal::ProviderNotGranted { provider: provider.to_owned(), granted: granted(upstreams) });
     };
-    let Some((upstream, chosen)) = of_provider().find(|(_, upstream)| knows(upstream, model))
-    else {
-        return Err(Refusal::ScriptNotGranted {
-            name: model.to_owned(),
-            granted: granted(upstreams),
-        });
+    let Some((upstream, chosen)) = of_provider().find(|(_, upstream)| knows(upstream, model)) else {
+        return Err(Refusal::ScriptNotGranted { name: model.to_owned(), granted: granted(upstreams) });
     };
     if !chosen.kind.speaks(protocol) {
         return Err(Refusal::WrongDoor {
@@ -63,10 +47,8 @@ fn bare(upstreams: &[Upstream], protocol: Protocol, model: &str) -> Result<Route
     let mut all = upstreams.iter().enumerate();
     let fits = |upstream: &Upstream| upstream.kind.speaks(protocol) && knows(upstream, model);
     let found = all.find(|(_, upstream)| fits(upstream));
-    let (upstream, _) = found.ok_or_else(|| Refusal::NoUpstream {
-        door: protocol.door(),
-        granted: granted(upstreams),
-    })?;
+    let (upstream, _) =
+        found.ok_or_else(|| Refusal::NoUpstream { door: protocol.door(), granted: granted(upstreams) })?;
     let model = model.to_owned();
     Ok(Route { upstream, model })
 }
@@ -86,11 +68,7 @@ fn granted(upstreams: &[Upstream]) -> String {
         None => format!("`{}/…`", upstream.provider),
     });
     let names: Vec<String> = names.collect();
-    if names.is_empty() {
-        "nothing".to_owned()
-    } else {
-        names.join(", ")
-    }
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]
@@ -124,9 +102,7 @@ mod tests {
     #[track_caller]
     fn check(protocol: Protocol, model: &str, expected: Result<(usize, &str), &str>) {
         let found = find(&upstreams(), protocol, model);
-        let found = found
-            .as_ref()
-            .map(|route| (route.upstream, route.model.as_str()));
+        let found = found.as_ref().map(|route| (route.upstream, route.model.as_str()));
         match (found, expected) {
             (Err(refusal), Err(words)) => {
                 assert!(refusal.to_string().contains(words), "{refusal}");
@@ -137,16 +113,8 @@ mod tests {
 
     #[test]
     fn a_provider_name_picks_its_upstream() {
-        check(
-            Protocol::Chat,
-            "deepseek/deepseek-chat",
-            Ok((4, "deepseek-chat")),
-        );
-        check(
-            Protocol::Messages,
-            "anthropic/claude-x",
-            Ok((2, "claude-x")),
-        );
+        check(Protocol::Chat, "deepseek/deepseek-chat", Ok((4, "deepseek-chat")));
+        check(Protocol::Messages, "anthropic/claude-x", Ok((2, "claude-x")));
         check(Protocol::Responses, "scripted/two", Ok((1, "two")));
     }
 
@@ -164,21 +132,9 @@ mod tests {
 
     #[test]
     fn refusals_say_what_is_granted() {
-        check(
-            Protocol::Chat,
-            "xai/grok",
-            Err("`scripted/one`, `scripted/two`, `anthropic/…`"),
-        );
-        check(
-            Protocol::Chat,
-            "scripted/three",
-            Err("script `three` is not granted"),
-        );
-        check(
-            Protocol::Chat,
-            "anthropic/claude-x",
-            Err("use /anthropic/v1/messages"),
-        );
+        check(Protocol::Chat, "xai/grok", Err("`scripted/one`, `scripted/two`, `anthropic/…`"));
+        check(Protocol::Chat, "scripted/three", Err("script `three` is not granted"));
+        check(Protocol::Chat, "anthropic/claude-x", Err("use /anthropic/v1/messages"));
         check(Protocol::Chat, "openai/", Err("is not granted"));
         let nothing = find(&[], Protocol::Chat, "gpt-5").unwrap_err();
         assert!(nothing.to_string().contains("granted: nothing"));

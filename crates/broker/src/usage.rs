@@ -34,10 +34,7 @@ impl Usage {
         set(|u| &mut u.output, "/output_tokens");
         set(|u| &mut u.cache_read, "/cache_read_input_tokens");
         set(|u| &mut u.cache_write, "/cache_creation_input_tokens");
-        set(
-            |u| &mut u.cache_write_long,
-            "/cache_creation/ephemeral_1h_input_tokens",
-        );
+        set(|u| &mut u.cache_write_long, "/cache_creation/ephemeral_1h_input_tokens");
     }
 
     pub(crate) fn from_chat(usage: &Value) -> Option<Self> {
@@ -86,14 +83,7 @@ mod tests {
         usage.update_from_messages(&json!({"output_tokens": 50, "input_tokens": null}));
         assert_eq!(
             usage,
-            Usage {
-                input: 10,
-                output: 50,
-                cache_read: 200,
-                cache_write: 30,
-                cache_write_long: 20,
-                reasoning: 0
-            }
+            Usage { input: 10, output: 50, cache_read: 200, cache_write: 30, cache_write_long: 20, reasoning: 0 }
         );
     }
 
@@ -104,8 +94,7 @@ mod tests {
             "prompt_tokens_details": {"cached_tokens": 60},
             "completion_tokens_details": {"reasoning_tokens": 5},
         });
-        let deepseek =
-            json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_cache_hit_tokens": 60});
+        let deepseek = json!({"prompt_tokens": 100, "completion_tokens": 7, "prompt_cache_hit_tokens": 60});
         let read = Usage::from_chat(&openai).unwrap();
         assert_eq!((read.input, read.cache_read, read.reasoning), (40, 60, 5));
         assert_eq!(Usage::from_chat(&deepseek).unwrap().input, 40);

@@ -36,17 +36,9 @@ pub(crate) fn body(reply: &Reply) -> Value {
 pub(crate) fn events(reply: &Reply) -> Vec<Event> {
     let mut deltas = vec![json!({"role": "assistant", "content": ""})];
     let thought = reply.thought.as_deref().unwrap_or("");
-    deltas.extend(
-        pieces(thought)
-            .into_iter()
-            .map(|part| json!({"reasoning_content": part})),
-    );
+    deltas.extend(pieces(thought).into_iter().map(|part| json!({"reasoning_content": part})));
     let text = reply.text.as_deref().unwrap_or("");
-    deltas.extend(
-        pieces(text)
-            .into_iter()
-            .map(|part| json!({"content": part})),
-    );
+    deltas.extend(pieces(text).into_iter().map(|part| json!({"content": part})));
     for (index, call) in reply.calls.iter().enumerate() {
         deltas.push(json!({"tool_calls": [{
             "index": index,
@@ -61,12 +53,7 @@ pub(crate) fn events(reply: &Reply) -> Vec<Event> {
     }
     let mut events: Vec<Event> = deltas
         .into_iter()
-        .map(|delta| {
-            chunk(
-                reply,
-                json!([{"index": 0, "delta": delta, "finish_reason": null}]),
-            )
-        })
+        .map(|delta| chunk(reply, json!([{"index": 0, "delta": delta, "finish_reason": null}])))
         .collect();
     let reason = finish_reason(reply);
     let last = json!([{"index": 0, "delta": {}, "finish_reason": reason}]);
@@ -102,9 +89,5 @@ fn usage(reply: &Reply) -> Value {
 }
 
 fn finish_reason(reply: &Reply) -> &'static str {
-    if reply.calls.is_empty() {
-        "stop"
-    } else {
-        "tool_calls"
-    }
+    if reply.calls.is_empty() { "stop" } else { "tool_calls" }
 }

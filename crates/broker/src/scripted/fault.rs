@@ -26,10 +26,7 @@ pub(crate) struct Fault {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum FaultKind {
     /// An error status, with the wait it asks for in seconds.
-    Status {
-        status: u16,
-        retry_after: Option<f64>,
-    },
+    Status { status: u16, retry_after: Option<f64> },
     /// Breaks off after some parts of the answer; by default after half of them.
     Cut { after: Option<usize> },
     /// Sends some parts (by default none), nothing for a while, and ends.
@@ -43,10 +40,7 @@ pub(crate) enum FaultKind {
 impl Fault {
     pub(crate) fn answer(&self, ask: &Ask, reply: &Reply) -> Answer {
         let body = match &self.kind {
-            FaultKind::Status {
-                status,
-                retry_after,
-            } => return rejection(ask.protocol, *status, *retry_after),
+            FaultKind::Status { status, retry_after } => return rejection(ask.protocol, *status, *retry_after),
             FaultKind::Cut { after } => cut(ask, reply, *after),
             FaultKind::Stall { after, ms } => stall(ask, reply, *after, *ms),
             FaultKind::Malformed => malformed(ask, reply),

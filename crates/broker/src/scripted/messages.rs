@@ -17,43 +17,25 @@ pub(crate) fn body(reply: &Reply) -> Value {
     }
     for (index, call) in reply.calls.iter().enumerate() {
         let id = reply.call_id("toolu", index);
-        let input = if call.input.is_null() {
-            json!({})
-        } else {
-            call.input.clone()
-        };
+        let input = if call.input.is_null() { json!({}) } else { call.input.clone() };
         content.push(json!({"type": "tool_use", "id": id, "name": call.tool, "input": input}));
     }
-    message(
-        reply,
-        &content,
-        json!(stop_reason(reply)),
-        reply.usage.output,
-    )
+    message(reply, &content, json!(stop_reason(reply)), reply.usage.output)
 }
 
 pub(crate) fn events(reply: &Reply) -> Vec<Event> {
     let start = message(reply, &[], Value::Null, 1);
     let mut events = vec![
-        event(
-            "message_start",
-            json!({"type": "message_start", "message": start}),
-        ),
+        event("message_start", json!({"type": "message_start", "message": start})),
         event("ping", json!({"type": "ping"})),
     ];
     let mut index = 0;
     let mut block = |start: Value, deltas: Vec<Value>| {
         let kind = "content_block_start";
-        events.push(event(
-            kind,
-            json!({"type": kind, "index": index, "content_block": start}),
-        ));
+        events.push(event(kind, json!({"type": kind, "index": index, "content_block": start})));
         for delta in deltas {
             let kind = "content_block_delta";
-            events.push(event(
-                kind,
-                json!({"type": kind, "index": index, "delta": delta}),
-            ));
+            events.push(event(kind, json!({"type": kind, "index": index, "delta": delta})));
         }
         let kind = "content_block_stop";
         events.push(event(kind, json!({"type": kind, "index": index})));
@@ -61,14 +43,9 @@ pub(crate) fn events(reply: &Reply) -> Vec<Event> {
     };
     if let Some(thought) = &reply.thought {
         let parts = pieces(thought).into_iter();
-        let mut deltas: Vec<Value> = parts
-            .map(|part| json!({"type": "thinking_delta", "thinking": part}))
-            .collect();
+        let mut deltas: Vec<Value> = parts.map(|part| json!({"type": "thinking_delta", "thinking": part})).collect();
         deltas.push(json!({"type": "signature_delta", "signature": reply.id("sig")}));
-        block(
-            json!({"type": "thinking", "thinking": "", "signature": ""}),
-            deltas,
-        );
+        block(json!({"type": "thinking", "thinking": "", "signature": ""}), deltas);
     }
     if let Some(text) = &reply.text {
         let parts = pieces(text).into_iter();
@@ -80,10 +57,7 @@ pub(crate) fn events(reply: &Reply) -> Vec<Event> {
         let arguments = call.arguments();
         let parts = pieces(&arguments).into_iter();
         let deltas = parts.map(|part| json!({"type": "input_json_delta", "partial_json": part}));
-        block(
-            json!({"type": "tool_use", "id": id, "name": call.tool, "input": {}}),
-            deltas.collect(),
-        );
+        block(json!({"type": "tool_use", "id": id, "name": call.tool, "input": {}}), deltas.collect());
     }
     events.push(event(
         "message_delta",
@@ -116,11 +90,7 @@ fn message(reply: &Reply, content: &[Value], stop_reason: Value, output: u64) ->
 }
 
 fn stop_reason(reply: &Reply) -> &'static str {
-    if reply.calls.is_empty() {
-        "end_turn"
-    } else {
-        "tool_use"
-    }
+    if reply.calls.is_empty() { "end_turn" } else { "tool_use" }
 }
 
 fn event(name: &'static str, data: Value) -> Event {

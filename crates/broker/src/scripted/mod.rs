@@ -43,11 +43,7 @@ pub(crate) struct ScriptedUpstream {
 impl ScriptedUpstream {
     pub(crate) fn new(script: Script, scene: Scene) -> Self {
         let played = Mutex::default();
-        Self {
-            script,
-            scene,
-            played,
-        }
+        Self { script, scene, played }
     }
 
     pub(crate) fn answer(&self, ask: &Ask) -> Result<Answer, Refusal> {
@@ -147,10 +143,5 @@ fn answer(ask: &Ask, body: AnswerBody, script: ScriptState) -> Answer {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Answer {
-        status: 200,
-        headers,
-        body,
-        script,
-    }
+    Answer { status: 200, headers, body, script }
 }

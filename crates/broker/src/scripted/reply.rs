@@ -74,10 +74,7 @@ impl Reply {
             calls.push(ToolCall { tool, input });
         }
         if let Some(question) = &turn.question {
-            calls.push(ToolCall {
-                tool: "ask_questions".into(),
-                input: json!({ "questions": [question] }),
-            });
+            calls.push(ToolCall { tool: "ask_questions".into(), input: json!({ "questions": [question] }) });
         }
         let mut reply = Self::new(scene, ask, index);
         reply.thought = turn.thought.clone();
@@ -113,11 +110,7 @@ impl Reply {
             thought: None,
             text: None,
             calls: Vec::new(),
-            usage: Usage {
-                output: 0,
-                reasoning: 0,
-                ..self.usage
-            },
+            usage: Usage { output: 0, reasoning: 0, ..self.usage },
         }
     }
 
@@ -138,9 +131,7 @@ impl Reply {
         let thought = self.thought.as_deref().map_or(0, str::len);
         let text = self.text.as_deref().map_or(0, str::len);
         let calls = self.calls.iter();
-        let calls: usize = calls
-            .map(|call| call.tool.len() + call.arguments().len())
-            .sum();
+        let calls: usize = calls.map(|call| call.tool.len() + call.arguments().len()).sum();
         Usage {
             input: ask.input_estimate(),
             output: tokens(thought + text + calls),
@@ -199,18 +190,11 @@ mod tests {
 
     #[test]
     fn ids_name_their_turn_and_conversation() {
-        let scene = Scene {
-            run: "r".into(),
-            role: "coder".into(),
-            visit: 1,
-        };
+        let scene = Scene { run: "r".into(), role: "coder".into(), visit: 1 };
         let id = scene.call_id("toolu", 12, 3);
         assert_eq!(scene.turn_of([id.as_str()].into_iter()), Some(12));
         assert!(id.len() <= 40, "OpenAI allows 40 characters: {id}");
-        let other = Scene {
-            role: "planner".into(),
-            ..scene
-        };
+        let other = Scene { role: "planner".into(), ..scene };
         assert_eq!(other.turn_of([id.as_str()].into_iter()), None);
     }
 }

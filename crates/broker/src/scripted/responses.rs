@@ -8,17 +8,10 @@ use super::reply::{Reply, ToolCall, pieces};
 
 pub(crate) fn body(reply: &Reply) -> Value {
     let mut output = Vec::new();
-    output.extend(
-        reply
-            .thought
-            .as_deref()
-            .map(|thought| reasoning(reply, thought)),
-    );
+    output.extend(reply.thought.as_deref().map(|thought| reasoning(reply, thought)));
     output.extend(reply.text.as_deref().map(|text| message(reply, text)));
     let calls = reply.calls.iter().enumerate();
-    output.extend(
-        calls.map(|(index, call)| function_call(reply, index, &call.tool, &call.arguments())),
-    );
+    output.extend(calls.map(|(index, call)| function_call(reply, index, &call.tool, &call.arguments())));
     response(reply, "completed", json!(output), usage(reply))
 }
 
@@ -57,18 +50,12 @@ impl Stream {
 
     fn added(&mut self, item: Value) {
         let at = self.item;
-        self.push(
-            "response.output_item.added",
-            json!({"output_index": at, "item": item}),
-        );
+        self.push("response.output_item.added", json!({"output_index": at, "item": item}));
     }
 
     fn done(&mut self, item: Value) {
         let at = self.item;
-        self.push(
-            "response.output_item.done",
-            json!({"output_index": at, "item": item}),
-        );
+        self.push("response.output_item.done", json!({"output_index": at, "item": item}));
         self.item += 1;
     }
 
@@ -76,22 +63,14 @@ impl Stream {
         let (at, id) = (self.item, reply.id("rs"));
         self.added(json!({"id": id, "type": "reasoning", "summary": []}));
         let whole = json!({"type": "summary_text", "text": thought});
-        let place = |field: &str, value: Value| json!({"item_id": id, "output_index": at, "summary_index": 0, field: value});
+        let place =
+            |field: &str, value: Value| json!({"item_id": id, "output_index": at, "summary_index": 0, field: value});
         let blank = json!({"type": "summary_text", "text": ""});
-        self.push(
-            "response.reasoning_summary_part.added",
-            place("part", blank),
-        );
+        self.push("response.reasoning_summary_part.added", place("part", blank));
         for part in pieces(thought) {
-            self.push(
-                "response.reasoning_summary_text.delta",
-                place("delta", json!(part)),
-            );
+            self.push("response.reasoning_summary_text.delta", place("delta", json!(part)));
         }
-        self.push(
-            "response.reasoning_summary_text.done",
-            place("text", json!(thought)),
-        );
+        self.push("response.reasoning_summary_text.done", place("text", json!(thought)));
         self.push("response.reasoning_summary_part.done", place("part", whole));
         self.done(reasoning(reply, thought));
     }
@@ -100,19 +79,14 @@ impl Stream {
         let (at, id) = (self.item, reply.id("msg"));
         let role = "assistant";
         self.added(json!({"id": id, "type": "message", "status": "in_progress", "role": role, "content": []}));
-        let place = |field: &str, value: Value| json!({"item_id": id, "output_index": at, "content_index": 0, field: value});
-        self.push(
-            "response.content_part.added",
-            place("part", output_text("")),
-        );
+        let place =
+            |field: &str, value: Value| json!({"item_id": id, "output_index": at, "content_index": 0, field: value});
+        self.push("response.content_part.added", place("part", output_text("")));
         for part in pieces(text) {
             self.push("response.output_text.delta", place("delta", json!(part)));
         }
         self.push("response.output_text.done", place("text", json!(text)));
-        self.push(
-            "response.content_part.done",
-            place("part", output_text(text)),
-        );
+        self.push("response.content_part.done", place("part", output_text(text)));
         self.done(message(reply, text));
     }
 
@@ -123,18 +97,11 @@ impl Stream {
         start["status"] = json!("in_progress");
         let id = start["id"].clone();
         self.added(start);
-        let place =
-            |field: &str, value: &str| json!({"item_id": id, "output_index": at, field: value});
+        let place = |field: &str, value: &str| json!({"item_id": id, "output_index": at, field: value});
         for part in pieces(&arguments) {
-            self.push(
-                "response.function_call_arguments.delta",
-                place("delta", part),
-            );
+            self.push("response.function_call_arguments.delta", place("delta", part));
         }
-        self.push(
-            "response.function_call_arguments.done",
-            place("arguments", &arguments),
-        );
+        self.push("response.function_call_arguments.done", place("arguments", &arguments));
         self.done(function_call(reply, index, &call.tool, &arguments));
     }
 }

@@ -97,37 +97,27 @@ impl Script {
             message: message.trim().to_owned(),
             hint: hint.to_owned(),
         };
-        let file: File = toml::from_str(text)
-            .map_err(|cause| error(cause.span(), cause.message(), hint_for(cause.message())))?;
+        let file: File =
+            toml::from_str(text).map_err(|cause| error(cause.span(), cause.message(), hint_for(cause.message())))?;
         if file.conversation.is_empty() {
-            return Err(error(
-                None,
-                "there is no conversation",
-                "start with [[conversation]] and a role",
-            ));
+            return Err(error(None, "there is no conversation", "start with [[conversation]] and a role"));
         }
         let mut seen = HashSet::new();
         let mut conversations = Vec::new();
         for table in file.conversation {
             let span = table.span();
-            let conversation = table.into_inner().check().map_err(|flaw| {
-                error(flaw.span.or(Some(span.clone())), &flaw.message, flaw.hint)
-            })?;
+            let conversation = table
+                .into_inner()
+                .check()
+                .map_err(|flaw| error(flaw.span.or(Some(span.clone())), &flaw.message, flaw.hint))?;
             if !seen.insert((conversation.role.clone(), conversation.visit)) {
                 let message = format!("role `{}` has this visit twice", conversation.role);
-                return Err(error(
-                    Some(span),
-                    &message,
-                    "give each conversation of a role its own `visit`",
-                ));
+                return Err(error(Some(span), &message, "give each conversation of a role its own `visit`"));
             }
             conversations.push(conversation);
         }
         let name = name.to_owned();
-        Ok(Self {
-            name,
-            conversations,
-        })
+        Ok(Self { name, conversations })
     }
 
     pub fn name(&self) -> &str {
@@ -228,11 +218,7 @@ enum FaultName {
 
 impl ConversationTable {
     fn check(self) -> Result<Conversation, Flaw> {
-        let flaw = |message: String, hint| Flaw {
-            span: None,
-            message,
-            hint,
-        };
+        let flaw = |message: String, hint| Flaw { span: None, message, hint };
         if self.visit == Some(0) {
             let message = format!("role `{}` has visit 0", self.role);
             return Err(flaw(message, "visits count from 1"));
@@ -243,17 +229,10 @@ impl ConversationTable {
         }
         let turns = self.turn.into_iter().map(|table| {
             let span = table.span();
-            let at = |flaw: Flaw| Flaw {
-                span: flaw.span.or(Some(span)),
-                ..flaw
-            };
+            let at = |flaw: Flaw| Flaw { span: flaw.span.or(Some(span)), ..flaw };
             table.into_inner().check().map_err(at)
         });
-        Ok(Conversation {
-            role: self.role,
-            visit: self.visit,
-            turns: turns.collect::<Result<_, _>>()?,
-        })
+        Ok(Conversation { role: self.role, visit: self.visit, turns: turns.collect::<Result<_, _>>()? })
     }
 }
 
@@ -285,39 +264,21 @@ impl TurnTable {
 
 impl FaultTable {
     fn check(self, span: &Range<usize>) -> Result<Fault, Flaw> {
-        let flaw = |message: &str, hint| Flaw {
-            span: Some(span.clone()),
-            message: message.into(),
-            hint,
-        };
-        if self
-            .retry_after
-            .is_some_and(|wait| !(0.0..=86_400.0).contains(&wait))
-        {
-            return Err(flaw(
-                "`retry_after` is out of range",
-                "give seconds, 0 to 86400",
-            ));
+        let flaw = |message: &str, hint| Flaw { span: Some(span.clone()), message: message.into(), hint };
+        if self.retry_after.is_some_and(|wait| !(0.0..=86_400.0).contains(&wait)) {
+            return Err(flaw("`retry_after` is out of range", "give seconds, 0 to 86400"));
         }
         let kind = match self.kind {
             FaultName::Status => FaultKind::Status {
-                status: self
-                    .status
-                    .filter(|status| (400..=599).contains(status))
-                    .ok_or_else(|| {
-                        flaw(
-                            "a status fault needs a `status` from 400 to 599",
-                            "for example status = 529",
-                        )
-                    })?,
+                status: self.status.filter(|status| (400..=599).contains(status)).ok_or_else(|| {
+                    flaw("a status fault needs a `status` from 400 to 599", "for example status = 529")
+                })?,
                 retry_after: self.retry_after,
             },
             FaultName::Cut => FaultKind::Cut { after: self.after },
             FaultName::Stall => FaultKind::Stall {
                 after: self.after.unwrap_or(0),
-                ms: self
-                    .ms
-                    .ok_or_else(|| flaw("a stall fault needs `ms`", "for example ms = 500"))?,
+                ms: self.ms.ok_or_else(|| flaw("a stall fault needs `ms`", "for example ms = 500"))?,
             },
             FaultName::Malformed => FaultKind::Malformed,
             FaultName::Empty => FaultKind::Empty,
@@ -384,12 +345,7 @@ question = { question = "Which?" }
     fn errors_name_the_line_and_a_way_out() {
         check("", 1, "no conversation", "[[conversation]]");
         check("[[conversation]]\nrole = \n", 2, "", "TOML");
-        check(
-            "[[conversation]]\nrole = 'a'\n",
-            1,
-            "has no turn",
-            "[[conversation.turn]]",
-        );
+        check("[[conversation]]\nrole = 'a'\n", 1, "has no turn", "[[conversation.turn]]");
         check(
             "[[conversation]]\nrole='a'\n[[conversation.turn]]\ntext='x'\ntxet='y'\n",
             5,

@@ -98,11 +98,7 @@ mod tests {
     use serde_json::json;
 
     fn scene() -> Scene {
-        Scene {
-            run: "r1".into(),
-            role: "coder".into(),
-            visit: 2,
-        }
+        Scene { run: "r1".into(), role: "coder".into(), visit: 2 }
     }
 
     #[track_caller]
@@ -122,11 +118,7 @@ mod tests {
 
     #[test]
     fn a_fresh_conversation_is_at_turn_zero() {
-        check(
-            Protocol::Messages,
-            json!([{"role": "user", "content": "hi"}]),
-            0,
-        );
+        check(Protocol::Messages, json!([{"role": "user", "content": "hi"}]), 0);
         check(Protocol::Responses, json!("hi"), 0);
         check(Protocol::Chat, Value::Null, 0);
     }
@@ -148,34 +140,13 @@ mod tests {
     #[test]
     fn several_calls_of_one_response_are_one_turn() {
         let call = |turn, call| json!({"type": "function_call", "call_id": id(turn, call)});
-        let output =
-            |turn, call| json!({"type": "function_call_output", "call_id": id(turn, call)});
+        let output = |turn, call| json!({"type": "function_call_output", "call_id": id(turn, call)});
         let message = json!({"type": "message", "role": "assistant", "content": []});
         let reasoning = json!({"type": "reasoning", "summary": []});
+        check(Protocol::Responses, json!([reasoning, message, call(0, 0), call(0, 1), output(0, 0), output(0, 1)]), 1);
         check(
             Protocol::Responses,
-            json!([
-                reasoning,
-                message,
-                call(0, 0),
-                call(0, 1),
-                output(0, 0),
-                output(0, 1)
-            ]),
-            1,
-        );
-        check(
-            Protocol::Responses,
-            json!([
-                message,
-                call(0, 0),
-                output(0, 0),
-                call(0, 1),
-                output(0, 1),
-                reasoning,
-                call(1, 0),
-                output(1, 0)
-            ]),
+            json!([message, call(0, 0), output(0, 0), call(0, 1), output(0, 1), reasoning, call(1, 0), output(1, 0)]),
             2,
         );
         check(Protocol::Responses, json!([call(0, 0), call(1, 0)]), 2);
@@ -185,18 +156,7 @@ mod tests {
     fn foreign_call_ids_count_by_runs() {
         let call = |id| json!({"type": "function_call", "call_id": id});
         let output = |id| json!({"type": "function_call_output", "call_id": id});
-        check(
-            Protocol::Responses,
-            json!([
-                call("a"),
-                call("b"),
-                output("a"),
-                output("b"),
-                call("c"),
-                output("c")
-            ]),
-            2,
-        );
+        check(Protocol::Responses, json!([call("a"), call("b"), output("a"), output("b"), call("c"), output("c")]), 2);
     }
 
     #[test]
@@ -211,10 +171,7 @@ mod tests {
 
     #[test]
     fn ids_of_another_conversation_say_nothing() {
-        let other = Scene {
-            visit: 1,
-            ..scene()
-        };
+        let other = Scene { visit: 1, ..scene() };
         let history = json!([
             {"role": "user", "content": "hi"},
             {"role": "assistant", "content": [{"type": "tool_use", "id": other.call_id("toolu", 8, 0)}]},

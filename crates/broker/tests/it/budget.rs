@@ -28,20 +28,14 @@ async fn a_call_over_the_limit_is_not_made() {
     let fake = Fake::start(vec![]).await;
     let door = Door::open(limited(&fake, 1_000));
     let (status, body) = door.json("/v1/messages", &ask()).await;
-    assert_eq!(
-        (status, &body["error"]["type"]),
-        (402, &json!("holdpoint_budget"))
-    );
+    assert_eq!((status, &body["error"]["type"]), (402, &json!("holdpoint_budget")));
     let message = body["error"]["message"].as_str().unwrap();
     for words in ["limit of $0.001", "spent $0.00", "needed $0.0010"] {
         assert!(message.contains(words), "{message}");
     }
     assert!(fake.seen().is_empty());
     let settled = door.one();
-    assert_eq!(
-        (settled.outcome, settled.status, settled.tries),
-        (Outcome::Budget, 402, 0)
-    );
+    assert_eq!((settled.outcome, settled.status, settled.tries), (Outcome::Budget, 402, 0));
 }
 
 #[tokio::test]
@@ -52,10 +46,7 @@ async fn openai_doors_carry_the_code_too() {
     let door = Door::open(grant);
     for path in ["/v1/chat/completions", "/v1/responses"] {
         let (status, body) = door.json(path, &ask()).await;
-        assert_eq!(
-            (status, &body["error"]["code"]),
-            (402, &json!("holdpoint_budget"))
-        );
+        assert_eq!((status, &body["error"]["code"]), (402, &json!("holdpoint_budget")));
         assert_eq!(body["error"]["type"], "holdpoint_budget");
     }
 }
@@ -84,31 +75,19 @@ async fn what_was_spent_counts() {
 #[tokio::test]
 async fn two_calls_at_once_cannot_both_have_the_last_money() {
     let (open, gate) = oneshot::channel();
-    let held = Play::Held {
-        gate,
-        body: answer(3).to_string(),
-    };
+    let held = Play::Held { gate, body: answer(3).to_string() };
     let fake = Fake::start(vec![held, reply(200, &answer(3))]).await;
     let door = Door::open(limited(&fake, 1_500));
     let first = tokio::spawn(door.post("/v1/messages", &ask()).send());
     fake.arrival().await;
     let (status, body) = door.json("/v1/messages", &ask()).await;
     assert_eq!(status, 402, "the first call still holds its reservation");
-    assert!(
-        body["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("reserved by calls in flight $0.0010")
-    );
+    assert!(body["error"]["message"].as_str().unwrap().contains("reserved by calls in flight $0.0010"));
     open.send(()).unwrap();
     let first = first.await.unwrap().unwrap();
     assert_eq!(first.status(), 200);
     first.bytes().await.unwrap();
-    assert_eq!(
-        door.ask("/v1/messages", &ask()).await.0,
-        200,
-        "and has given it back"
-    );
+    assert_eq!(door.ask("/v1/messages", &ask()).await.0, 200, "and has given it back");
     assert_eq!(fake.seen().len(), 2);
 }
 
@@ -118,10 +97,7 @@ async fn a_limit_is_never_kept_by_guessing_a_price() {
     let body = json!({"model": "house/unpriced", "max_tokens": 1});
     let door = Door::open(limited(&fake, 1_000_000_000));
     let (status, error) = door.json("/v1/messages", &body).await;
-    assert_eq!(
-        (status, &error["error"]["type"]),
-        (402, &json!("holdpoint_price_unknown"))
-    );
+    assert_eq!((status, &error["error"]["type"]), (402, &json!("holdpoint_price_unknown")));
     assert_eq!(door.one().outcome, Outcome::PriceUnknown);
 
     let free = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
@@ -139,10 +115,7 @@ async fn the_number_of_calls_can_be_limited() {
     let door = Door::open(grant);
     assert_eq!(door.ask("/v1/messages", &ask()).await.0, 200);
     let (status, body) = door.json("/v1/messages", &ask()).await;
-    assert_eq!(
-        (status, &body["error"]["type"]),
-        (402, &json!("holdpoint_call_limit"))
-    );
+    assert_eq!((status, &body["error"]["type"]), (402, &json!("holdpoint_call_limit")));
     assert_eq!(door.settled()[1].outcome, Outcome::CallLimit);
     assert_eq!(door.settled()[1].call, 2);
 }

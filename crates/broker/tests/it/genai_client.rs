@@ -3,9 +3,7 @@
 use broker::calls::Outcome;
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
-use genai::chat::{
-    ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, StreamEnd, Tool, ToolResponse,
-};
+use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, StreamEnd, Tool, ToolResponse};
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ModelIden, ServiceTarget};
 use serde_json::json;
@@ -30,11 +28,7 @@ text = "Both are fine."
 "#;
 
 fn client(door: &Door, kind: AdapterKind, base: &'static str) -> Client {
-    let http = reqwest::Client::builder()
-        .unix_socket(door.socket.clone())
-        .no_proxy()
-        .build()
-        .unwrap();
+    let http = reqwest::Client::builder().unix_socket(door.socket.clone()).no_proxy().build().unwrap();
     let resolver = ServiceTargetResolver::from_resolver_fn(
         move |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
             Ok(ServiceTarget {
@@ -45,10 +39,7 @@ fn client(door: &Door, kind: AdapterKind, base: &'static str) -> Client {
         },
     );
     let builder = Client::builder().with_reqwest(http);
-    builder
-        .with_service_target_resolver(resolver)
-        .build()
-        .unwrap()
+    builder.with_service_target_resolver(resolver).build().unwrap()
 }
 
 fn options() -> ChatOptions {
@@ -61,9 +52,7 @@ fn options() -> ChatOptions {
 
 /// Streams one turn: the text as it came in pieces, how many pieces, and the end.
 async fn turn(client: &Client, request: ChatRequest) -> (String, usize, StreamEnd) {
-    let answer = client
-        .exec_chat_stream("scripted/demo", request, Some(&options()))
-        .await;
+    let answer = client.exec_chat_stream("scripted/demo", request, Some(&options())).await;
     let mut stream = answer.unwrap().stream;
     let (mut text, mut tool_chunks) = (String::new(), 0);
     while let Some(event) = stream.next().await {
@@ -89,29 +78,13 @@ async fn check(kind: AdapterKind, base: &'static str) {
     let (text, tool_chunks, end) = turn(&client, request.clone()).await;
     assert_eq!(text, "I look at two files.");
     assert!(tool_chunks > 2, "{tool_chunks}");
-    assert_eq!(
-        end.captured_reasoning_content.as_deref(),
-        Some("First I read, then I write.")
-    );
+    assert_eq!(end.captured_reasoning_content.as_deref(), Some("First I read, then I write."));
     let usage = end.captured_usage.clone().unwrap();
-    assert_eq!(
-        (usage.prompt_tokens, usage.completion_tokens),
-        (Some(127), Some(30))
-    );
-    let calls: Vec<_> = end
-        .captured_tool_calls()
-        .unwrap()
-        .into_iter()
-        .cloned()
-        .collect();
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(127), Some(30)));
+    let calls: Vec<_> = end.captured_tool_calls().unwrap().into_iter().cloned().collect();
     assert_eq!(calls.len(), 2);
     assert_eq!(calls[1].fn_arguments, json!({"path": "b.txt"}));
-    assert!(
-        calls[0].fn_arguments["path"]
-            .as_str()
-            .unwrap()
-            .starts_with("a file with")
-    );
+    assert!(calls[0].fn_arguments["path"].as_str().unwrap().starts_with("a file with"));
 
     request = request.append_message(end.into_assistant_message_for_tool_use().unwrap());
     for call in &calls {
@@ -119,18 +92,12 @@ async fn check(kind: AdapterKind, base: &'static str) {
     }
     let (text, _, end) = turn(&client, request).await;
     assert_eq!(text, "Both are fine.");
-    assert!(
-        end.captured_tool_calls()
-            .is_none_or(|calls| calls.is_empty())
-    );
+    assert!(end.captured_tool_calls().is_none_or(|calls| calls.is_empty()));
 
     let settled = door.settled();
     assert_eq!(settled.len(), 2);
     assert!(settled.iter().all(|call| call.outcome == Outcome::Ok));
-    assert_eq!(
-        (settled[0].input_tokens, settled[0].cache_read_tokens),
-        (120, 7)
-    );
+    assert_eq!((settled[0].input_tokens, settled[0].cache_read_tokens), (120, 7));
 }
 
 #[tokio::test]
@@ -155,12 +122,6 @@ async fn genai_shows_a_budget_refusal_as_it_is() {
     let door = Door::open(limited);
     let client = client(&door, AdapterKind::Anthropic, "http://broker/anthropic/v1/");
     let request = ChatRequest::default().append_message(ChatMessage::user("look"));
-    let error = client
-        .exec_chat("scripted/demo", request, None)
-        .await
-        .unwrap_err();
-    assert!(
-        format!("{error:?}").contains("holdpoint_budget"),
-        "{error:?}"
-    );
+    let error = client.exec_chat("scripted/demo", request, None).await.unwrap_err();
+    assert!(format!("{error:?}").contains("holdpoint_budget"), "{error:?}");
 }

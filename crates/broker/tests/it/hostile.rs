@@ -22,10 +22,7 @@ async fn a_body_that_is_no_json_object_is_refused() {
         let (status, error) = raw(&door, "/v1/messages", body).await;
         assert_eq!((status, &error["type"]), (400, &json!("error")), "{body:?}");
         let (status, error) = raw(&door, "/v1/chat/completions", body).await;
-        assert_eq!(
-            (status, &error["error"]["code"]),
-            (400, &json!("invalid_request_error"))
-        );
+        assert_eq!((status, &error["error"]["code"]), (400, &json!("invalid_request_error")));
     }
     assert!(door.records().is_empty());
 }
@@ -33,10 +30,7 @@ async fn a_body_that_is_no_json_object_is_refused() {
 #[tokio::test]
 async fn deep_nesting_is_refused_and_not_followed() {
     let door = Door::open(grant(vec![scripted(SCRIPT)]));
-    let deep = format!(
-        "{{\"model\":\"scripted/demo\",\"a\":{}",
-        "[".repeat(200_000)
-    );
+    let deep = format!("{{\"model\":\"scripted/demo\",\"a\":{}", "[".repeat(200_000));
     assert_eq!(raw(&door, "/v1/messages", deep).await.0, 400);
 }
 
@@ -50,44 +44,22 @@ async fn a_body_over_32_mib_is_refused() {
     if let Ok(response) = request.send().await {
         assert_eq!(response.status(), 413);
         let error: Value = response.json().await.unwrap();
-        assert!(
-            error["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("32 MiB")
-        );
+        assert!(error["error"]["message"].as_str().unwrap().contains("32 MiB"));
     }
     assert!(door.records().is_empty());
     let ask = json!({"model": "scripted/demo", "messages": []});
-    assert_eq!(
-        door.ask("/v1/messages", &ask).await.0,
-        200,
-        "and the door is still open"
-    );
+    assert_eq!(door.ask("/v1/messages", &ask).await.0, 200, "and the door is still open");
 }
 
 #[tokio::test]
 async fn a_model_that_is_not_granted_is_refused_and_logged() {
     let fake = Fake::start(vec![]).await;
     let door = Door::open(grant(vec![fake.upstream("openai", OpenAi)]));
-    let (status, error) = door
-        .json("/v1/chat/completions", &json!({"model": "xai/grok"}))
-        .await;
-    assert_eq!(
-        (status, &error["error"]["code"]),
-        (403, &json!("holdpoint_model_not_granted"))
-    );
-    assert!(
-        error["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("`xai`")
-    );
+    let (status, error) = door.json("/v1/chat/completions", &json!({"model": "xai/grok"})).await;
+    assert_eq!((status, &error["error"]["code"]), (403, &json!("holdpoint_model_not_granted")));
+    assert!(error["error"]["message"].as_str().unwrap().contains("`xai`"));
     let settled = door.one();
-    assert_eq!(
-        (settled.outcome, settled.model.as_str()),
-        (Outcome::Refused, "xai/grok")
-    );
+    assert_eq!((settled.outcome, settled.model.as_str()), (Outcome::Refused, "xai/grok"));
     assert!(fake.seen().is_empty());
 }
 
@@ -95,16 +67,9 @@ async fn a_model_that_is_not_granted_is_refused_and_logged() {
 async fn a_model_at_the_wrong_door_is_told_the_right_one() {
     let fake = Fake::start(vec![]).await;
     let door = Door::open(grant(vec![fake.upstream("anthropic", Anthropic)]));
-    let (status, error) = door
-        .json("/v1/responses", &json!({"model": "anthropic/claude"}))
-        .await;
+    let (status, error) = door.json("/v1/responses", &json!({"model": "anthropic/claude"})).await;
     assert_eq!(status, 400);
-    assert!(
-        error["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("/anthropic/v1/messages")
-    );
+    assert!(error["error"]["message"].as_str().unwrap().contains("/anthropic/v1/messages"));
     let (status, _) = door.json("/v1/responses", &json!({"model": "bare"})).await;
     assert_eq!(status, 400);
 }
@@ -112,24 +77,14 @@ async fn a_model_at_the_wrong_door_is_told_the_right_one() {
 #[tokio::test]
 async fn paths_that_lead_nowhere_answer_in_their_protocol() {
     let door = Door::open(grant(vec![scripted(SCRIPT)]));
-    for path in [
-        "/",
-        "/openai/v1/files",
-        "/v1/embeddings",
-        "/openai/v1/chat/completions/../keys",
-    ] {
+    for path in ["/", "/openai/v1/files", "/v1/embeddings", "/openai/v1/chat/completions/../keys"] {
         let (status, error) = raw(&door, path, "{}").await;
         assert_eq!(status, 404, "{path}");
         assert!(error["error"]["message"].is_string() && error.get("type").is_none());
     }
     let (status, error) = raw(&door, "/anthropic/v1/messages/count_tokens", "{}").await;
     assert_eq!((status, &error["type"]), (404, &json!("error")));
-    let wrong_method = door
-        .client
-        .get("http://broker/v1/messages")
-        .send()
-        .await
-        .unwrap();
+    let wrong_method = door.client.get("http://broker/v1/messages").send().await.unwrap();
     assert_eq!(wrong_method.status(), 404);
     let error: Value = wrong_method.json().await.unwrap();
     assert_eq!(error["error"]["type"], "not_found_error");
@@ -160,15 +115,9 @@ async fn a_full_disk_stops_calls_before_they_are_made() {
     let socket = room.path().join("s");
     let listener = tokio::net::UnixListener::bind(&socket).unwrap();
     let served = tokio::spawn(gateway.serve(listener, std::future::pending()));
-    let client = reqwest::Client::builder()
-        .unix_socket(socket)
-        .no_proxy()
-        .build()
-        .unwrap();
+    let client = reqwest::Client::builder().unix_socket(socket).no_proxy().build().unwrap();
     for _ in 0..2 {
-        let request = client
-            .post("http://broker/v1/messages")
-            .body(r#"{"model":"house/m"}"#);
+        let request = client.post("http://broker/v1/messages").body(r#"{"model":"house/m"}"#);
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 500);
         let error: Value = response.json().await.unwrap();

@@ -10,9 +10,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use broker::calls::{self, CallRecord, Settled};
-use broker::{
-    Gateway, Grant, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices,
-};
+use broker::{Gateway, Grant, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value;
@@ -53,11 +51,7 @@ impl Door {
     pub(crate) fn open(grant: Grant) -> Self {
         let room = tempfile::tempdir().unwrap();
         let (socket, log) = (room.path().join("s"), room.path().join("calls.jsonl"));
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&log)
-            .unwrap();
+        let file = OpenOptions::new().append(true).create(true).open(&log).unwrap();
         let (note, notes) = mpsc::unbounded_channel();
         // A test may end before the last line is written; then nobody listens.
         let notify = Arc::new(move || {
@@ -67,21 +61,9 @@ impl Door {
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(gateway.serve(listener, async move { drop(stopped.await) }));
-        let client = reqwest::Client::builder()
-            .unix_socket(socket.clone())
-            .no_proxy()
-            .build()
-            .unwrap();
+        let client = reqwest::Client::builder().unix_socket(socket.clone()).no_proxy().build().unwrap();
         let stop = Some(stop);
-        Self {
-            client,
-            socket,
-            log,
-            notes,
-            stop,
-            served,
-            _room: room,
-        }
+        Self { client, socket, log, notes, stop, served, _room: room }
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
@@ -142,7 +124,10 @@ pub(crate) enum Play {
         body: String,
     },
     /// Events in chunks; then the end, or a broken connection.
-    Events { chunks: Vec<String>, ending: Ending },
+    Events {
+        chunks: Vec<String>,
+        ending: Ending,
+    },
     /// Sends the chunks only when the test says so.
     Held {
         gate: oneshot::Receiver<()>,
@@ -160,27 +145,17 @@ pub(crate) enum Ending {
 }
 
 pub(crate) fn reply(status: u16, body: &Value) -> Play {
-    Play::Reply {
-        status,
-        headers: vec![],
-        body: body.to_string(),
-    }
+    Play::Reply { status, headers: vec![], body: body.to_string() }
 }
 
 pub(crate) fn events(text: &str) -> Play {
-    Play::Events {
-        chunks: split(text),
-        ending: Ending::Clean,
-    }
+    Play::Events { chunks: split(text), ending: Ending::Clean }
 }
 
 /// Uneven pieces, so that events do not match chunks.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let bytes: Vec<char> = text.chars().collect();
-    bytes
-        .chunks(37)
-        .map(|chunk| chunk.iter().collect())
-        .collect()
+    bytes.chunks(37).map(|chunk| chunk.iter().collect()).collect()
 }
 
 #[derive(Debug, Clone)]
@@ -250,19 +225,10 @@ async fn serve(State(fake): State<Fake>, request: Request) -> Response {
         headers: parts.headers,
         body: serde_json::from_slice(&body).unwrap(),
     });
-    let play = fake
-        .plays
-        .lock()
-        .unwrap()
-        .pop_front()
-        .expect("a request too many");
+    let play = fake.plays.lock().unwrap().pop_front().expect("a request too many");
     fake.arrived.notify_one();
     match play {
-        Play::Reply {
-            status,
-            headers,
-            body,
-        } => {
+        Play::Reply { status, headers, body } => {
             let mut response = Response::builder().status(status);
             for (name, value) in headers {
                 response = response.header(name, value);
@@ -305,13 +271,8 @@ pub(crate) fn scripted(text: &str) -> Upstream {
 
 /// The `data:` values of an event stream.
 pub(crate) fn data(stream: &str) -> Vec<Value> {
-    let lines = stream
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "));
-    lines
-        .filter(|line| *line != "[DONE]")
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    lines.filter(|line| *line != "[DONE]").map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 pub(crate) fn micros(settled: &Settled) -> u64 {

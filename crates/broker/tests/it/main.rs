@@ -1,9 +1,6 @@
 //! The real gateway on a real unix socket, against fake upstreams on loopback.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests fail the test they serve"
-)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they serve")]
 
 mod budget;
 mod genai_client;

@@ -64,53 +64,23 @@ async fn check(
     assert_eq!(settled.call, 1);
     assert_eq!(settled.model, "house/m");
     assert_eq!(settled.protocol, expected.protocol);
-    assert_eq!(
-        (settled.outcome, settled.status, settled.tries),
-        (Outcome::Ok, 200, 1)
-    );
+    assert_eq!((settled.outcome, settled.status, settled.tries), (Outcome::Ok, 200, 1));
     assert_eq!((settled.input_tokens, settled.output_tokens), (10, 40));
-    assert_eq!(
-        (settled.cache_read_tokens, settled.cache_write_tokens),
-        (300, expected.cache_write)
-    );
+    assert_eq!((settled.cache_read_tokens, settled.cache_write_tokens), (300, expected.cache_write));
     assert_eq!(settled.reasoning_tokens, expected.reasoning);
     assert!(settled.price_known && settled.usage_known);
     assert_eq!(micros(&settled), expected.micro_usd);
 }
 
 // At the prices of the kit: 10 × 1 + 40 × 10 + 300 × 0.1 (+ 20 × 2).
-const MESSAGES: Expected = Expected {
-    protocol: Protocol::Messages,
-    cache_write: 20,
-    reasoning: 0,
-    micro_usd: 480,
-};
-const CHAT: Expected = Expected {
-    protocol: Protocol::Chat,
-    cache_write: 0,
-    reasoning: 30,
-    micro_usd: 440,
-};
-const RESPONSES: Expected = Expected {
-    protocol: Protocol::Responses,
-    cache_write: 0,
-    reasoning: 30,
-    micro_usd: 440,
-};
+const MESSAGES: Expected = Expected { protocol: Protocol::Messages, cache_write: 20, reasoning: 0, micro_usd: 480 };
+const CHAT: Expected = Expected { protocol: Protocol::Chat, cache_write: 0, reasoning: 30, micro_usd: 440 };
+const RESPONSES: Expected = Expected { protocol: Protocol::Responses, cache_write: 0, reasoning: 30, micro_usd: 440 };
 
 #[tokio::test]
 async fn messages_stream_through_unchanged() {
     let play = events(MESSAGES_STREAM);
-    check(
-        Anthropic,
-        "/anthropic/v1/messages",
-        "/v1/messages",
-        play,
-        true,
-        MESSAGES_STREAM,
-        MESSAGES,
-    )
-    .await;
+    check(Anthropic, "/anthropic/v1/messages", "/v1/messages", play, true, MESSAGES_STREAM, MESSAGES).await;
 }
 
 #[tokio::test]
@@ -119,31 +89,13 @@ async fn messages_pass_whole() {
         "input_tokens": 10, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 300, "output_tokens": 40,
     }});
     let whole = body.to_string();
-    check(
-        Anthropic,
-        "/v1/messages",
-        "/v1/messages",
-        reply(200, &body),
-        false,
-        &whole,
-        MESSAGES,
-    )
-    .await;
+    check(Anthropic, "/v1/messages", "/v1/messages", reply(200, &body), false, &whole, MESSAGES).await;
 }
 
 #[tokio::test]
 async fn chat_streams_through_unchanged() {
     let play = events(CHAT_STREAM);
-    check(
-        OpenAi,
-        "/openai/v1/chat/completions",
-        "/v1/chat/completions",
-        play,
-        true,
-        CHAT_STREAM,
-        CHAT,
-    )
-    .await;
+    check(OpenAi, "/openai/v1/chat/completions", "/v1/chat/completions", play, true, CHAT_STREAM, CHAT).await;
 }
 
 #[tokio::test]
@@ -153,31 +105,13 @@ async fn chat_passes_whole() {
         "prompt_tokens_details": {"cached_tokens": 300}, "completion_tokens_details": {"reasoning_tokens": 30},
     }});
     let whole = body.to_string();
-    check(
-        OpenAi,
-        "/v1/chat/completions",
-        "/v1/chat/completions",
-        reply(200, &body),
-        false,
-        &whole,
-        CHAT,
-    )
-    .await;
+    check(OpenAi, "/v1/chat/completions", "/v1/chat/completions", reply(200, &body), false, &whole, CHAT).await;
 }
 
 #[tokio::test]
 async fn responses_stream_through_unchanged() {
     let play = events(RESPONSES_STREAM);
-    check(
-        OpenAi,
-        "/openai/v1/responses",
-        "/v1/responses",
-        play,
-        true,
-        RESPONSES_STREAM,
-        RESPONSES,
-    )
-    .await;
+    check(OpenAi, "/openai/v1/responses", "/v1/responses", play, true, RESPONSES_STREAM, RESPONSES).await;
 }
 
 #[tokio::test]
@@ -187,24 +121,12 @@ async fn responses_pass_whole() {
         "output_tokens": 40, "output_tokens_details": {"reasoning_tokens": 30},
     }});
     let whole = body.to_string();
-    check(
-        OpenAi,
-        "/v1/responses",
-        "/v1/responses",
-        reply(200, &body),
-        false,
-        &whole,
-        RESPONSES,
-    )
-    .await;
+    check(OpenAi, "/v1/responses", "/v1/responses", reply(200, &body), false, &whole, RESPONSES).await;
 }
 
 #[tokio::test]
 async fn our_key_is_added_and_the_agents_own_is_dropped() {
-    for (kind, path) in [
-        (Anthropic, "/v1/messages"),
-        (OpenAi, "/v1/chat/completions"),
-    ] {
+    for (kind, path) in [(Anthropic, "/v1/messages"), (OpenAi, "/v1/chat/completions")] {
         let fake = Fake::start(vec![reply(200, &json!({}))]).await;
         let door = Door::open(grant(vec![fake.upstream("house", kind)]));
         let request = door.post(path, &json!({"model": "house/m"}));
@@ -245,10 +167,7 @@ async fn a_streamed_chat_is_always_asked_for_its_usage() {
 
 #[tokio::test]
 async fn the_call_is_on_record_before_the_agent_sees_its_end() {
-    let play = Play::Events {
-        chunks: split(MESSAGES_STREAM),
-        ending: Ending::Never,
-    };
+    let play = Play::Events { chunks: split(MESSAGES_STREAM), ending: Ending::Never };
     let fake = Fake::start(vec![play]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
     let body = json!({"model": "house/m", "stream": true});
@@ -263,10 +182,7 @@ async fn the_call_is_on_record_before_the_agent_sees_its_end() {
 #[tokio::test]
 async fn a_broken_stream_is_passed_on_as_far_as_it_came() {
     let half = &MESSAGES_STREAM[..MESSAGES_STREAM.find("event: content_block_stop").unwrap()];
-    let play = Play::Events {
-        chunks: split(half),
-        ending: Ending::Broken,
-    };
+    let play = Play::Events { chunks: split(half), ending: Ending::Broken };
     let fake = Fake::start(vec![play]).await;
     let mut door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
     let body = json!({"model": "house/m", "stream": true});
@@ -286,26 +202,15 @@ async fn a_broken_stream_is_passed_on_as_far_as_it_came() {
     assert_eq!((settled.outcome, settled.tries), (Outcome::Cut, 1));
     assert_eq!((settled.input_tokens, settled.cache_read_tokens), (10, 300));
     assert!(!settled.usage_known);
-    assert_eq!(
-        fake.seen().len(),
-        1,
-        "a byte was passed on, so nothing is repeated"
-    );
+    assert_eq!(fake.seen().len(), 1, "a byte was passed on, so nothing is repeated");
 }
 
 #[tokio::test]
 async fn a_stream_that_stops_without_its_end_mark_is_cut() {
-    let half = &CHAT_STREAM[..CHAT_STREAM
-        .find("data: {\"choices\":[{\"index\":0,\"delta\":{},")
-        .unwrap()];
+    let half = &CHAT_STREAM[..CHAT_STREAM.find("data: {\"choices\":[{\"index\":0,\"delta\":{},").unwrap()];
     let fake = Fake::start(vec![events(half)]).await;
     let door = Door::open(grant(vec![fake.upstream("house", OpenAi)]));
-    let (status, text) = door
-        .ask(
-            "/v1/chat/completions",
-            &json!({"model": "house/m", "stream": true}),
-        )
-        .await;
+    let (status, text) = door.ask("/v1/chat/completions", &json!({"model": "house/m", "stream": true})).await;
     assert_eq!((status, text.as_str()), (200, half));
     assert_eq!(door.one().outcome, Outcome::Cut);
 }
@@ -313,10 +218,7 @@ async fn a_stream_that_stops_without_its_end_mark_is_cut() {
 #[tokio::test]
 async fn a_stream_that_goes_silent_is_given_up() {
     let half = MESSAGES_STREAM[..200].to_owned();
-    let play = Play::Events {
-        chunks: vec![half],
-        ending: Ending::Never,
-    };
+    let play = Play::Events { chunks: vec![half], ending: Ending::Never };
     let fake = Fake::start(vec![play]).await;
     let mut grant = grant(vec![fake.upstream("house", Anthropic)]);
     grant.retry.idle_ms = 20;
@@ -330,10 +232,7 @@ async fn a_stream_that_goes_silent_is_given_up() {
 
 #[tokio::test]
 async fn an_agent_that_leaves_is_settled_as_abandoned() {
-    let play = Play::Events {
-        chunks: vec![MESSAGES_STREAM[..300].to_owned()],
-        ending: Ending::Never,
-    };
+    let play = Play::Events { chunks: vec![MESSAGES_STREAM[..300].to_owned()], ending: Ending::Never };
     let fake = Fake::start(vec![play]).await;
     let mut door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
     let body = json!({"model": "house/m", "stream": true});
@@ -377,12 +276,7 @@ async fn the_models_of_the_grant_are_listed() {
     let fake = Fake::start(vec![]).await;
     let door = Door::open(grant(vec![fake.upstream("house", OpenAi)]));
     for path in ["/v1/models", "/openai/v1/models"] {
-        let response = door
-            .client
-            .get(format!("http://broker{path}"))
-            .send()
-            .await
-            .unwrap();
+        let response = door.client.get(format!("http://broker{path}")).send().await.unwrap();
         let list: Value = response.json().await.unwrap();
         assert_eq!(list["data"][0]["id"], "house/m");
     }

@@ -9,17 +9,11 @@ use serde_json::{Value, json};
 use crate::kit::{Door, Ending, Fake, Play, events, grant, reply};
 
 fn fine() -> Play {
-    reply(
-        200,
-        &json!({"content": [{"type": "text", "text": "hi"}], "usage": {"input_tokens": 1, "output_tokens": 1}}),
-    )
+    reply(200, &json!({"content": [{"type": "text", "text": "hi"}], "usage": {"input_tokens": 1, "output_tokens": 1}}))
 }
 
 fn error(status: u16) -> Play {
-    reply(
-        status,
-        &json!({"type": "error", "error": {"type": "from_upstream", "message": "no"}}),
-    )
+    reply(status, &json!({"type": "error", "error": {"type": "from_upstream", "message": "no"}}))
 }
 
 #[tokio::test]
@@ -27,20 +21,12 @@ async fn passing_troubles_are_tried_again() {
     for status in [408, 429, 500, 502, 503, 504, 529] {
         let fake = Fake::start(vec![error(status), error(status), fine()]).await;
         let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-        let response = door
-            .post("/v1/messages", &json!({"model": "house/m"}))
-            .send()
-            .await
-            .unwrap();
+        let response = door.post("/v1/messages", &json!({"model": "house/m"})).send().await.unwrap();
         assert_eq!(response.status(), 200, "{status}");
         assert_eq!(response.headers()["x-holdpoint-retries"], "2");
         response.bytes().await.unwrap();
         let settled = door.one();
-        assert_eq!(
-            (settled.outcome, settled.tries),
-            (Outcome::Ok, 3),
-            "{status}"
-        );
+        assert_eq!((settled.outcome, settled.tries), (Outcome::Ok, 3), "{status}");
     }
 }
 
@@ -49,16 +35,11 @@ async fn lasting_troubles_are_not_tried_again() {
     for status in [400, 401, 403, 404, 409, 413, 422] {
         let fake = Fake::start(vec![error(status)]).await;
         let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-        let (got, body) = door
-            .json("/v1/messages", &json!({"model": "house/m"}))
-            .await;
+        let (got, body) = door.json("/v1/messages", &json!({"model": "house/m"})).await;
         assert_eq!(got, status);
         assert_eq!(body["error"]["type"], "from_upstream");
         let settled = door.one();
-        assert_eq!(
-            (settled.outcome, settled.tries, settled.status),
-            (Outcome::Error, 1, status)
-        );
+        assert_eq!((settled.outcome, settled.tries, settled.status), (Outcome::Error, 1, status));
         assert_eq!(settled.micro_usd.map(|cost| cost.0), Some(0));
     }
 }
@@ -67,11 +48,7 @@ async fn lasting_troubles_are_not_tried_again() {
 async fn the_last_error_is_passed_on_when_patience_is_used_up() {
     let fake = Fake::start(vec![error(500), error(500), error(529)]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-    let response = door
-        .post("/v1/messages", &json!({"model": "house/m"}))
-        .send()
-        .await
-        .unwrap();
+    let response = door.post("/v1/messages", &json!({"model": "house/m"})).send().await.unwrap();
     assert_eq!(response.status(), 529);
     assert_eq!(response.headers()["x-holdpoint-retries"], "2");
     let body: Value = response.json().await.unwrap();
@@ -81,32 +58,19 @@ async fn the_last_error_is_passed_on_when_patience_is_used_up() {
 
 #[tokio::test]
 async fn an_error_in_another_shape_is_put_into_the_protocols() {
-    let play = Play::Reply {
-        status: 400,
-        headers: vec![],
-        body: "<html>sk-the-real-key is wrong</html>".into(),
-    };
+    let play = Play::Reply { status: 400, headers: vec![], body: "<html>sk-the-real-key is wrong</html>".into() };
     let fake = Fake::start(vec![play]).await;
     let door = Door::open(grant(vec![fake.upstream("house", OpenAi)]));
-    let (status, body) = door
-        .json("/v1/responses", &json!({"model": "house/m"}))
-        .await;
+    let (status, body) = door.json("/v1/responses", &json!({"model": "house/m"})).await;
     assert_eq!(status, 400);
     let message = body["error"]["message"].as_str().unwrap();
     assert!(message.contains("`house` answered 400"), "{message}");
-    assert!(
-        !message.contains("sk-the-real-key"),
-        "a key must not come back: {message}"
-    );
+    assert!(!message.contains("sk-the-real-key"), "a key must not come back: {message}");
 }
 
 #[tokio::test]
 async fn the_asked_wait_is_kept() {
-    let play = Play::Reply {
-        status: 429,
-        headers: vec![("retry-after", "0.2".into())],
-        body: "{}".into(),
-    };
+    let play = Play::Reply { status: 429, headers: vec![("retry-after", "0.2".into())], body: "{}".into() };
     let fake = Fake::start(vec![play, fine()]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
     let start = Instant::now();
@@ -117,18 +81,10 @@ async fn the_asked_wait_is_kept() {
 
 #[tokio::test]
 async fn a_wait_beyond_the_cap_is_left_to_the_agent() {
-    let play = Play::Reply {
-        status: 429,
-        headers: vec![("retry-after", "3600".into())],
-        body: "{}".into(),
-    };
+    let play = Play::Reply { status: 429, headers: vec![("retry-after", "3600".into())], body: "{}".into() };
     let fake = Fake::start(vec![play]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-    let response = door
-        .post("/v1/messages", &json!({"model": "house/m"}))
-        .send()
-        .await
-        .unwrap();
+    let response = door.post("/v1/messages", &json!({"model": "house/m"})).send().await.unwrap();
     assert_eq!(response.status(), 429);
     assert_eq!(response.headers()["retry-after"], "3600");
     assert_eq!(door.one().tries, 1);
@@ -142,18 +98,10 @@ async fn a_server_that_is_not_there_is_named_after_all_tries() {
     upstream.base_url = format!("http://{}", free.local_addr().unwrap());
     drop(free);
     let door = Door::open(grant(vec![upstream]));
-    let (status, body) = door
-        .json("/v1/chat/completions", &json!({"model": "house/m"}))
-        .await;
-    assert_eq!(
-        (status, &body["error"]["code"]),
-        (502, &json!("holdpoint_unreachable"))
-    );
+    let (status, body) = door.json("/v1/chat/completions", &json!({"model": "house/m"})).await;
+    assert_eq!((status, &body["error"]["code"]), (502, &json!("holdpoint_unreachable")));
     let message = body["error"]["message"].as_str().unwrap();
-    assert!(
-        message.contains("`house`") && message.contains("3 tries"),
-        "{message}"
-    );
+    assert!(message.contains("`house`") && message.contains("3 tries"), "{message}");
     let settled = door.one();
     assert_eq!((settled.outcome, settled.tries), (Outcome::Error, 3));
 }
@@ -165,28 +113,17 @@ async fn a_silent_server_is_asked_again_and_then_named() {
     grant.retry.first_byte_ms = 30;
     grant.retry.attempts = 2;
     let door = Door::open(grant);
-    let (status, body) = door
-        .json("/v1/messages", &json!({"model": "house/m"}))
-        .await;
-    assert_eq!(
-        (status, &body["error"]["type"]),
-        (504, &json!("holdpoint_timeout"))
-    );
+    let (status, body) = door.json("/v1/messages", &json!({"model": "house/m"})).await;
+    assert_eq!((status, &body["error"]["type"]), (504, &json!("holdpoint_timeout")));
     let settled = door.one();
     assert_eq!(settled.tries, 2);
-    assert!(
-        !settled.usage_known && settled.input_tokens > 0,
-        "it may have been billed"
-    );
+    assert!(!settled.usage_known && settled.input_tokens > 0, "it may have been billed");
 }
 
 #[tokio::test]
 async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
     for ending in [Ending::Broken, Ending::Clean] {
-        let nothing = Play::Events {
-            chunks: vec![],
-            ending,
-        };
+        let nothing = Play::Events { chunks: vec![], ending };
         let fake = Fake::start(vec![nothing, fine()]).await;
         let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
         let (status, _) = door.ask("/v1/messages", &json!({"model": "house/m"})).await;
@@ -198,34 +135,22 @@ async fn an_answer_that_breaks_before_its_first_byte_is_tried_again() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     let stranger = Fake::start(vec![]).await;
-    let play = Play::Reply {
-        status: 307,
-        headers: vec![("location", stranger.url.clone())],
-        body: String::new(),
-    };
+    let play = Play::Reply { status: 307, headers: vec![("location", stranger.url.clone())], body: String::new() };
     let fake = Fake::start(vec![play]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-    let (status, body) = door
-        .json("/v1/messages", &json!({"model": "house/m"}))
-        .await;
+    let (status, body) = door.json("/v1/messages", &json!({"model": "house/m"})).await;
     assert_eq!(status, 502);
-    assert!(
-        body["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("redirect")
-    );
+    assert!(body["error"]["message"].as_str().unwrap().contains("redirect"));
     assert!(stranger.seen().is_empty());
 }
 
 #[tokio::test]
 async fn an_error_event_in_a_stream_is_logged_as_an_error() {
-    let stream = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
+    let stream =
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
     let fake = Fake::start(vec![events(stream)]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-    let (status, text) = door
-        .ask("/v1/messages", &json!({"model": "house/m", "stream": true}))
-        .await;
+    let (status, text) = door.ask("/v1/messages", &json!({"model": "house/m", "stream": true})).await;
     assert_eq!((status, text.as_str()), (200, stream));
     assert_eq!(door.one().outcome, Outcome::Error);
 }

@@ -49,40 +49,24 @@ async fn messages_play_the_turns() {
     let (status, answer) = door.json("/v1/messages", &body("messages", first())).await;
     assert_eq!((status, &answer["stop_reason"]), (200, &json!("tool_use")));
     let content = answer["content"].as_array().unwrap();
-    let kinds: Vec<_> = content
-        .iter()
-        .map(|block| block["type"].as_str().unwrap())
-        .collect();
+    let kinds: Vec<_> = content.iter().map(|block| block["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["thinking", "text", "tool_use", "tool_use"]);
     assert_eq!(content[2]["input"]["path"], "src/main.js");
     assert_eq!(content[3]["input"], json!({}));
 
     let mut history = first();
-    let results =
-        json!([{"type": "tool_result", "tool_use_id": content[2]["id"], "content": "ok"}]);
-    push(
-        &mut history,
-        json!({"role": "assistant", "content": content}),
-    );
+    let results = json!([{"type": "tool_result", "tool_use_id": content[2]["id"], "content": "ok"}]);
+    push(&mut history, json!({"role": "assistant", "content": content}));
     push(&mut history, json!({"role": "user", "content": results}));
     let (_, second) = door.json("/v1/messages", &body("messages", history)).await;
     assert_eq!(second["content"][0]["name"], "ask_questions");
-    assert_eq!(
-        second["content"][0]["input"]["questions"][0]["question"],
-        "Which port?"
-    );
+    assert_eq!(second["content"][0]["input"]["questions"][0]["question"], "Which port?");
 
     let settled = door.settled();
-    assert_eq!(
-        (settled[0].input_tokens, settled[0].output_tokens),
-        (1_000, 200)
-    );
+    assert_eq!((settled[0].input_tokens, settled[0].output_tokens), (1_000, 200));
     assert_eq!(settled[0].cache_read_tokens, 50);
     assert_eq!(settled[0].micro_usd, Some(Micros(1_000 + 5 * 200 + 5)));
-    assert!(
-        settled[1].output_tokens > 0,
-        "estimated when the script says nothing"
-    );
+    assert!(settled[1].output_tokens > 0, "estimated when the script says nothing");
 }
 
 fn push(items: &mut Value, item: Value) {
@@ -93,108 +77,67 @@ fn push(items: &mut Value, item: Value) {
 async fn messages_stream_in_pieces_that_make_up_the_whole() {
     let door = door(SCRIPT);
     let (_, whole) = door.json("/v1/messages", &body("messages", first())).await;
-    let (_, text) = door
-        .ask("/v1/messages", &streamed(body("messages", first())))
-        .await;
+    let (_, text) = door.ask("/v1/messages", &streamed(body("messages", first()))).await;
     let events = data(&text);
-    let names: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("event: "))
-        .collect();
+    let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
     assert_eq!(names.first(), Some(&"message_start"));
     assert_eq!(names.last(), Some(&"message_stop"));
     assert_eq!(names.len(), events.len());
     let joined = |index: u64, field: &str| -> String {
         let of = events.iter().filter(|event| event["index"] == index);
-        of.filter_map(|event| event["delta"][field].as_str())
-            .collect()
+        of.filter_map(|event| event["delta"][field].as_str()).collect()
     };
     assert_eq!(joined(0, "thinking"), whole["content"][0]["thinking"]);
     assert_eq!(joined(1, "text"), whole["content"][1]["text"]);
     assert_eq!(joined(2, "partial_json"), FILE);
-    assert!(
-        events
-            .iter()
-            .filter(|event| event["delta"]["type"] == "text_delta")
-            .count()
-            > 1
-    );
+    assert!(events.iter().filter(|event| event["delta"]["type"] == "text_delta").count() > 1);
     assert_eq!(events[0]["message"]["id"], whole["id"]);
 }
 
 #[tokio::test]
 async fn chat_streams_tool_calls_in_deltas() {
     let door = door(SCRIPT);
-    let (_, whole) = door
-        .json("/v1/chat/completions", &body("messages", first()))
-        .await;
+    let (_, whole) = door.json("/v1/chat/completions", &body("messages", first())).await;
     let message = &whole["choices"][0]["message"];
     assert_eq!(message["tool_calls"][0]["function"]["arguments"], FILE);
     assert_eq!(whole["choices"][0]["finish_reason"], "tool_calls");
 
-    let (_, text) = door
-        .ask("/v1/chat/completions", &streamed(body("messages", first())))
-        .await;
+    let (_, text) = door.ask("/v1/chat/completions", &streamed(body("messages", first()))).await;
     assert!(text.ends_with("data: [DONE]\n\n"));
     let chunks = data(&text);
-    let calls = chunks
-        .iter()
-        .filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].get(0));
+    let calls = chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].get(0));
     let of_first: Vec<&Value> = calls.filter(|call| call["index"] == 0).collect();
-    let arguments: String = of_first
-        .iter()
-        .filter_map(|call| call["function"]["arguments"].as_str())
-        .collect();
+    let arguments: String = of_first.iter().filter_map(|call| call["function"]["arguments"].as_str()).collect();
     assert_eq!(arguments, FILE);
     assert_eq!(of_first[0]["id"], message["tool_calls"][0]["id"]);
     assert!(of_first.len() > 2);
     let settled = door.settled();
     assert_eq!(settled[0].input_tokens, settled[1].input_tokens);
-    assert_eq!(
-        (settled[1].input_tokens, settled[1].cache_read_tokens),
-        (1_000, 50)
-    );
+    assert_eq!((settled[1].input_tokens, settled[1].cache_read_tokens), (1_000, 50));
 }
 
 #[tokio::test]
 async fn responses_stream_their_items() {
     let door = door(SCRIPT);
     let (_, whole) = door.json("/v1/responses", &body("input", first())).await;
-    let (_, text) = door
-        .ask("/v1/responses", &streamed(body("input", first())))
-        .await;
+    let (_, text) = door.ask("/v1/responses", &streamed(body("input", first()))).await;
     let events = data(&text);
     let last = events.last().unwrap();
     assert_eq!(last["type"], "response.completed");
     assert_eq!(last["response"], whole);
-    let numbers: Vec<u64> = events
-        .iter()
-        .map(|event| event["sequence_number"].as_u64().unwrap())
-        .collect();
+    let numbers: Vec<u64> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
-    let deltas = events
-        .iter()
-        .filter(|event| event["type"] == "response.function_call_arguments.delta");
-    let arguments: String = deltas
-        .filter(|event| event["output_index"] == 2)
-        .filter_map(|event| event["delta"].as_str())
-        .collect();
+    let deltas = events.iter().filter(|event| event["type"] == "response.function_call_arguments.delta");
+    let arguments: String =
+        deltas.filter(|event| event["output_index"] == 2).filter_map(|event| event["delta"].as_str()).collect();
     assert_eq!(arguments, FILE);
 
     let mut history = first();
     for item in whole["output"].as_array().unwrap() {
         push(&mut history, item.clone());
     }
-    for item in whole["output"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|item| item["type"] == "function_call")
-    {
-        push(
-            &mut history,
-            json!({"type": "function_call_output", "call_id": item["call_id"], "output": "ok"}),
-        );
+    for item in whole["output"].as_array().unwrap().iter().filter(|item| item["type"] == "function_call") {
+        push(&mut history, json!({"type": "function_call_output", "call_id": item["call_id"], "output": "ok"}));
     }
     let (_, second) = door.json("/v1/responses", &body("input", history)).await;
     assert_eq!(second["output"][0]["name"], "ask_questions");
@@ -217,12 +160,7 @@ async fn past_the_last_turn_the_script_says_so() {
     let history = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "only"}, {"role": "user", "content": "b"}]);
     let (status, answer) = door.json("/v1/messages", &body("messages", history)).await;
     assert_eq!((status, &answer["stop_reason"]), (200, &json!("end_turn")));
-    assert!(
-        answer["content"][0]["text"]
-            .as_str()
-            .unwrap()
-            .contains("script is over")
-    );
+    assert!(answer["content"][0]["text"].as_str().unwrap().contains("script is over"));
     assert_eq!(door.one().outcome, Outcome::ScriptOver);
 }
 
@@ -230,16 +168,8 @@ async fn past_the_last_turn_the_script_says_so() {
 async fn a_role_without_a_conversation_is_named() {
     let door = door("[[conversation]]\nrole='planner'\n[[conversation.turn]]\ntext='x'\n");
     let (status, answer) = door.json("/v1/messages", &body("messages", first())).await;
-    assert_eq!(
-        (status, &answer["error"]["type"]),
-        (400, &json!("holdpoint_no_conversation"))
-    );
-    assert!(
-        answer["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("role `coder`, visit 1")
-    );
+    assert_eq!((status, &answer["error"]["type"]), (400, &json!("holdpoint_no_conversation")));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("role `coder`, visit 1"));
 }
 
 fn with_fault(fault: &str) -> String {
@@ -250,14 +180,8 @@ fn with_fault(fault: &str) -> String {
 
 #[tokio::test]
 async fn a_status_fault_is_waited_out() {
-    let door = door(&with_fault(
-        "{ kind = 'status', status = 529, retry_after = 0.01, times = 2 }",
-    ));
-    let response = door
-        .post("/v1/messages", &body("messages", first()))
-        .send()
-        .await
-        .unwrap();
+    let door = door(&with_fault("{ kind = 'status', status = 529, retry_after = 0.01, times = 2 }"));
+    let response = door.post("/v1/messages", &body("messages", first())).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["x-holdpoint-retries"], "2");
     response.bytes().await.unwrap();
@@ -268,20 +192,13 @@ async fn a_status_fault_is_waited_out() {
 async fn a_status_fault_that_lasts_is_passed_on() {
     let door = door(&with_fault("{ kind = 'status', status = 529, times = 9 }"));
     let (status, answer) = door.json("/v1/messages", &body("messages", first())).await;
-    assert_eq!(
-        (status, &answer["error"]["type"]),
-        (529, &json!("overloaded_error"))
-    );
+    assert_eq!((status, &answer["error"]["type"]), (529, &json!("overloaded_error")));
     assert_eq!(door.one().outcome, Outcome::Error);
 }
 
 #[tokio::test]
 async fn a_cut_breaks_off_once_and_the_next_call_is_whole() {
-    for (path, streams) in [
-        ("/v1/messages", true),
-        ("/v1/messages", false),
-        ("/v1/chat/completions", true),
-    ] {
+    for (path, streams) in [("/v1/messages", true), ("/v1/messages", false), ("/v1/chat/completions", true)] {
         let mut door = door(&with_fault("{ kind = 'cut' }"));
         let mut ask = body("messages", first());
         ask["stream"] = json!(streams);
@@ -298,14 +215,10 @@ async fn a_cut_breaks_off_once_and_the_next_call_is_whole() {
 
 #[tokio::test]
 async fn a_stall_from_the_start_is_tried_again() {
-    let mut grant = grant(vec![scripted(&with_fault(
-        "{ kind = 'stall', ms = 60000 }",
-    ))]);
+    let mut grant = grant(vec![scripted(&with_fault("{ kind = 'stall', ms = 60000 }"))]);
     grant.retry.first_byte_ms = 300;
     let door = Door::open(grant);
-    let (status, _) = door
-        .ask("/v1/messages", &streamed(body("messages", first())))
-        .await;
+    let (status, _) = door.ask("/v1/messages", &streamed(body("messages", first()))).await;
     assert_eq!(status, 200);
     let settled = door.one();
     assert_eq!((settled.outcome, settled.tries), (Outcome::Ok, 2));
@@ -313,9 +226,7 @@ async fn a_stall_from_the_start_is_tried_again() {
 
 #[tokio::test]
 async fn a_stall_in_the_middle_is_given_up() {
-    let mut grant = grant(vec![scripted(&with_fault(
-        "{ kind = 'stall', after = 2, ms = 60000 }",
-    ))]);
+    let mut grant = grant(vec![scripted(&with_fault("{ kind = 'stall', after = 2, ms = 60000 }"))]);
     grant.retry.idle_ms = 20;
     let mut door = Door::open(grant);
     let ask = streamed(body("messages", first()));
@@ -329,11 +240,9 @@ async fn a_stall_in_the_middle_is_given_up() {
 async fn malformed_and_empty_answers_are_told_apart() {
     for (kind, outcome) in [("malformed", Outcome::Malformed), ("empty", Outcome::Empty)] {
         for streams in [true, false] {
-            for (path, field) in [
-                ("/v1/messages", "messages"),
-                ("/v1/chat/completions", "messages"),
-                ("/v1/responses", "input"),
-            ] {
+            for (path, field) in
+                [("/v1/messages", "messages"), ("/v1/chat/completions", "messages"), ("/v1/responses", "input")]
+            {
                 let door = door(&with_fault(&format!("{{ kind = '{kind}' }}")));
                 let mut ask = body(field, first());
                 ask["stream"] = json!(streams);
@@ -346,25 +255,15 @@ async fn malformed_and_empty_answers_are_told_apart() {
 
 #[tokio::test]
 async fn a_delayed_turn_takes_its_time() {
-    let door =
-        door("[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='slow'\ndelay_ms=60\n");
-    door.ask("/v1/messages", &streamed(body("messages", first())))
-        .await;
-    assert!(
-        door.one().millis >= 40,
-        "spread over the parts of the answer"
-    );
+    let door = door("[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='slow'\ndelay_ms=60\n");
+    door.ask("/v1/messages", &streamed(body("messages", first()))).await;
+    assert!(door.one().millis >= 40, "spread over the parts of the answer");
 }
 
 #[tokio::test]
 async fn the_script_is_listed_as_a_model() {
     let door = door(SCRIPT);
-    let response = door
-        .client
-        .get("http://broker/v1/models")
-        .send()
-        .await
-        .unwrap();
+    let response = door.client.get("http://broker/v1/models").send().await.unwrap();
     let list: Value = response.json().await.unwrap();
     assert_eq!(list["data"][0]["id"], "scripted/demo");
 }
