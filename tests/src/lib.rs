@@ -1,1 +1,6 @@
-//! The tests room.
+//! The product from outside: a real binary, a real repository, real processes.
+
+pub mod compare;
+pub mod product;
+pub mod scenario;
+pub mod world;

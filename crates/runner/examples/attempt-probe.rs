@@ -42,9 +42,7 @@ fn server(args: &[OsString]) -> ExitCode {
     if io::stdin().read_to_string(&mut order).is_err() {
         return ExitCode::from(2);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else {
         return ExitCode::FAILURE;
     };

@@ -1,6 +1,24 @@
 //! The hands: everything that touches the world outside the database.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod attempt;
+mod commission;
+mod effects;
 pub mod git;
+mod hand_in;
+mod hands;
+mod models;
+mod paths;
+pub mod project;
+mod read;
+mod record;
+mod report;
+mod repos;
 pub mod sandbox;
 pub mod shim;
+mod specs;
+mod trouble;
+
+pub use hands::{Activity, Hands, HandsConfig};
+pub use models::{ModelError, Models, UpstreamSettings};
+pub use read::{ReadError, RunDiff};

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use git_support::{World, branch, commit_all, git, guarded, read, snapshot, text, write};
 use runner::git::{
-    GitError, Landed, Merge, Published, PushOutcome, Rescued, Strategy, harvest, land, materialise,
-    publish, push_remote, remove_workspace, rescue,
+    GitError, Landed, Merge, Published, PushOutcome, Rescued, Strategy, harvest, land, materialise, publish,
+    push_remote, remove_workspace, rescue,
 };
 
 const HOOKS: &[&str] = &[
@@ -78,16 +78,7 @@ fn hostile() -> (World, PathBuf) {
     let canary = world.dir.path().join("canary");
     let program = trap(world.dir.path(), &canary);
     plant(&top.join(".git"), &program);
-    git(
-        &top,
-        &[
-            "-c",
-            "core.hooksPath=/dev/null",
-            "update-ref",
-            "refs/heads/--output=owned",
-            "HEAD",
-        ],
-    );
+    git(&top, &["-c", "core.hooksPath=/dev/null", "update-ref", "refs/heads/--output=owned", "HEAD"]);
     let _ = fs::remove_file(&canary);
     let World { dir, .. } = world;
     (World::over(dir, &top), canary)
@@ -100,32 +91,18 @@ fn nothing_planted_in_the_users_repository_runs_in_a_whole_run() {
     git(world.dir.path(), &["init", "-q", "--bare", "remote.git"]);
     let before = guarded(&world.top());
     let tip = world.work();
-    assert!(
-        world
-            .private
-            .diff(&world.base, &tip)
-            .unwrap()
-            .contains("+two")
-    );
+    assert!(world.private.diff(&world.base, &tip).unwrap().contains("+two"));
     world.private.diffstat(&world.base, &tip).unwrap();
     let merged = world.private.merge_trees(&world.base, &tip, &[]).unwrap();
     assert!(matches!(merged, Merge::Clean(_)));
     let name = branch("autonomous/x");
     let published = publish(&world.private, &world.user, &name, &tip).unwrap();
     assert_eq!(published, Published::Done);
-    let remote = runner::git::Remote {
-        name: "origin".to_owned(),
-        url: remote.display().to_string(),
-    };
+    let remote = runner::git::Remote { name: "origin".to_owned(), url: remote.display().to_string() };
     let pushed = push_remote(&world.private, &world.user, &remote, &name, &tip).unwrap();
     assert_eq!(pushed, PushOutcome::Pushed);
     assert_eq!(guarded(&world.top()), before);
-    let landed = land(
-        &world.private,
-        &world.user,
-        &world.land_request(&tip, Strategy::Squash),
-    )
-    .unwrap();
+    let landed = land(&world.private, &world.user, &world.land_request(&tip, Strategy::Squash)).unwrap();
     assert!(matches!(landed, Landed::Done { .. }), "{landed:?}");
     assert_eq!(read(&world.top(), "a.txt"), "two\n");
     assert!(!canary.exists(), "{}", read(&canary, ""));
@@ -142,30 +119,13 @@ fn nothing_planted_in_the_users_repository_runs_in_a_whole_run() {
 fn the_planted_programs_do_run_in_ordinary_use() {
     for args in [
         &["status"][..],
-        &[
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.hooksPath=/dev/null",
-            "add",
-            "-A",
-        ],
+        &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "add", "-A"],
         &["-c", "core.fsmonitor=false", "diff", "HEAD"],
-        &[
-            "-c",
-            "core.fsmonitor=false",
-            "update-ref",
-            "refs/heads/x",
-            "HEAD",
-        ],
+        &["-c", "core.fsmonitor=false", "update-ref", "refs/heads/x", "HEAD"],
     ] {
         let (world, canary) = hostile();
         write(&world.top(), "a.txt", "changed\n");
-        let ran = std::process::Command::new("git")
-            .current_dir(world.top())
-            .args(args)
-            .output()
-            .unwrap();
+        let ran = std::process::Command::new("git").current_dir(world.top()).args(args).output().unwrap();
         assert!(canary.exists(), "{args:?} ran nothing: {ran:?}");
     }
 }
@@ -179,18 +139,8 @@ fn a_dirty_hostile_checkout_stays_byte_for_byte() {
     write(&top, "ignored.log", "mine\n");
     let before = guarded(&top);
     let tip = world.work();
-    let landed = land(
-        &world.private,
-        &world.user,
-        &world.land_request(&tip, Strategy::NoFf),
-    )
-    .unwrap();
-    assert_eq!(
-        landed,
-        Landed::CheckoutDirty {
-            paths: vec!["a.txt".to_owned()]
-        }
-    );
+    let landed = land(&world.private, &world.user, &world.land_request(&tip, Strategy::NoFf)).unwrap();
+    assert_eq!(landed, Landed::CheckoutDirty { paths: vec!["a.txt".to_owned()] });
     assert_eq!(guarded(&top), before);
     assert!(!canary.exists());
 }
@@ -209,19 +159,10 @@ fn harmless(prepare: impl FnOnce(&World, &Path, &Path)) {
     let others = snapshot(&outside);
     // Refused or not is another test's matter.
     let _ = harvest(&world.private, &workspace, &world.base, &[]);
-    let rescued = rescue(
-        &world.private,
-        &workspace,
-        &world.base,
-        &branch("r"),
-        &text("r", "r1", "r1/8"),
-    );
+    let rescued = rescue(&world.private, &workspace, &world.base, &branch("r"), &text("r", "r1", "r1/8"));
     if let Rescued::Kept { commit, .. } = rescued.unwrap() {
         world.private.diff(&world.base, &commit).unwrap();
-        world
-            .private
-            .merge_trees(&world.base, &commit, &[])
-            .unwrap();
+        world.private.merge_trees(&world.base, &commit, &[]).unwrap();
     }
     materialise(&world.private, &world.base, &workspace).unwrap();
     let tree = harvest(&world.private, &workspace, &world.base, &[]).unwrap();
@@ -313,23 +254,9 @@ fn a_workspace_that_became_a_link_is_not_followed() {
 #[test]
 fn paths_that_leave_the_tree_cannot_be_committed() {
     let world = World::new();
-    for path in [
-        "../x",
-        "/etc/x",
-        "a//b",
-        "./a",
-        "a/",
-        "",
-        ".git/config",
-        "x/.GIT/y",
-        "git~1",
-        "a\0b",
-    ] {
+    for path in ["../x", "/etc/x", "a//b", "./a", "a/", "", ".git/config", "x/.GIT/y", "git~1", "a\0b"] {
         let files = [(path.to_owned(), Vec::new())];
         let refused = world.private.tree_with(&world.base, &files);
-        assert!(
-            matches!(refused, Err(GitError::BadPath { .. })),
-            "{path:?} was taken"
-        );
+        assert!(matches!(refused, Err(GitError::BadPath { .. })), "{path:?} was taken");
     }
 }

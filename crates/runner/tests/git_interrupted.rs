@@ -16,8 +16,7 @@ fn dirty(change: impl FnOnce(&Path), expected: &str) {
     change(&world.top());
     let before = guarded(&world.top());
     let request = world.land_request(&tip, Strategy::Squash);
-    let Landed::CheckoutDirty { paths } = land(&world.private, &world.user, &request).unwrap()
-    else {
+    let Landed::CheckoutDirty { paths } = land(&world.private, &world.user, &request).unwrap() else {
         panic!("a checkout with changes was touched");
     };
     assert_eq!(paths, [expected]);
@@ -43,10 +42,7 @@ fn a_checkout_with_changes_is_left_alone() {
 fn an_untracked_file_in_the_way_is_left_alone() {
     dirty(|top| write(top, "new/deep.txt", "mine\n"), "new/deep.txt");
     dirty(|top| write(top, "new", "mine\n"), "new/deep.txt");
-    dirty(
-        |top| write(top, "new/deep.txt/mine", "mine\n"),
-        "new/deep.txt",
-    );
+    dirty(|top| write(top, "new/deep.txt/mine", "mine\n"), "new/deep.txt");
 }
 
 #[test]
@@ -56,10 +52,7 @@ fn a_checkout_that_another_git_works_on_is_left_alone() {
     write(&world.top(), ".git/index.lock", "");
     let before = guarded(&world.top());
     let request = world.land_request(&tip, Strategy::Squash);
-    assert_eq!(
-        land(&world.private, &world.user, &request).unwrap(),
-        Landed::CheckoutBusy
-    );
+    assert_eq!(land(&world.private, &world.user, &request).unwrap(), Landed::CheckoutBusy);
     assert_eq!(guarded(&world.top()), before);
     fs::remove_file(world.top().join(".git/index.lock")).unwrap();
     write(&world.top(), ".git/MERGE_HEAD", tip.as_str());
@@ -70,40 +63,23 @@ fn a_checkout_that_another_git_works_on_is_left_alone() {
 /// Lands once on a copy to know the commit, so that states in between can be laid out by hand.
 fn landed_commit(world: &World, tip: &CommitId) -> CommitId {
     let copy = world.dir.path().join("copy");
-    git(
-        world.dir.path(),
-        &[
-            "clone",
-            "-q",
-            world.top().to_str().unwrap(),
-            copy.to_str().unwrap(),
-        ],
-    );
+    git(world.dir.path(), &["clone", "-q", world.top().to_str().unwrap(), copy.to_str().unwrap()]);
     let user = UserRepo::open(&copy).unwrap();
     let request = world.land_request(tip, Strategy::Squash);
     let Landed::Done { commit, .. } = land(&world.private, &user, &request).unwrap() else {
         panic!("it did not land");
     };
     // The user's repository gets the objects, as the first call would have done.
-    git(
-        &world.top(),
-        &["fetch", "-q", copy.to_str().unwrap(), "main"],
-    );
+    git(&world.top(), &["fetch", "-q", copy.to_str().unwrap(), "main"]);
     fs::remove_file(world.top().join(".git/FETCH_HEAD")).unwrap();
     commit
 }
 
 /// Moves the base as the first call would have, and leaves the lock if it should be there.
 fn cut_off_after_the_ref(world: &World, commit: &CommitId, lock: bool) {
-    git(
-        &world.top(),
-        &["update-ref", "refs/heads/main", commit.as_str()],
-    );
+    git(&world.top(), &["update-ref", "refs/heads/main", commit.as_str()]);
     if lock {
-        let text = format!(
-            "holdpoint moves this checkout from {} to {commit}\n",
-            world.base
-        );
+        let text = format!("holdpoint moves this checkout from {} to {commit}\n", world.base);
         write(&world.top(), ".git/index.lock", &text);
     }
 }
@@ -113,12 +89,7 @@ fn repaired(world: &World, tip: &CommitId, commit: &CommitId, status: &str) {
     let request = world.land_request(tip, Strategy::Squash);
     for _ in 0..2 {
         let answer = land(&world.private, &world.user, &request).unwrap();
-        assert_eq!(
-            answer,
-            Landed::AlreadyLanded {
-                commit: commit.clone()
-            }
-        );
+        assert_eq!(answer, Landed::AlreadyLanded { commit: commit.clone() });
         assert_eq!(git(&world.top(), &["status", "--porcelain"]), status);
         assert!(!world.top().join(".git/index.lock").exists());
     }
@@ -166,10 +137,7 @@ fn what_the_user_changed_after_the_cut_is_kept() {
 fn a_landing_cut_off_before_the_branch_moved_begins_anew() {
     let world = World::new();
     let tip = world.work();
-    let text = format!(
-        "holdpoint moves this checkout from {} to {tip}\n",
-        world.base
-    );
+    let text = format!("holdpoint moves this checkout from {} to {tip}\n", world.base);
     write(&world.top(), ".git/index.lock", &text);
     let request = world.land_request(&tip, Strategy::Squash);
     let answer = land(&world.private, &world.user, &request).unwrap();
@@ -185,10 +153,7 @@ fn a_landing_cut_off_before_the_lock_was_lifted_is_finished() {
     let Landed::Done { commit, .. } = land(&world.private, &world.user, &request).unwrap() else {
         panic!("it did not land");
     };
-    let text = format!(
-        "holdpoint moves this checkout from {} to {commit}\n",
-        world.base
-    );
+    let text = format!("holdpoint moves this checkout from {} to {commit}\n", world.base);
     write(&world.top(), ".git/index.lock", &text);
     write(&world.top(), "src/lib.rs", "made again\n");
     repaired(&world, &tip, &commit, "?? src/");
@@ -201,20 +166,12 @@ fn linked_worktrees_of_the_base_come_along() {
     let tip = world.work();
     let linked = world.dir.path().join("linked");
     git(&world.top(), &["checkout", "-q", "-b", "elsewhere"]);
-    git(
-        &world.top(),
-        &["worktree", "add", "-q", linked.to_str().unwrap(), "main"],
-    );
+    git(&world.top(), &["worktree", "add", "-q", linked.to_str().unwrap(), "main"]);
     let before = guarded(&world.top());
     let request = world.land_request(&tip, Strategy::Squash);
     write(&linked, "a.txt", "mine\n");
     let answer = land(&world.private, &world.user, &request).unwrap();
-    assert_eq!(
-        answer,
-        Landed::CheckoutDirty {
-            paths: vec!["a.txt".to_owned()]
-        }
-    );
+    assert_eq!(answer, Landed::CheckoutDirty { paths: vec!["a.txt".to_owned()] });
     git(&linked, &["checkout", "-q", "--", "a.txt"]);
     let answer = land(&world.private, &world.user, &request).unwrap();
     assert!(matches!(answer, Landed::Done { .. }));
@@ -235,10 +192,7 @@ fn a_published_branch_that_is_checked_out_comes_along() {
     let name = branch("autonomous/x");
     publish(&world.private, &world.user, &name, &world.base).unwrap();
     git(&world.top(), &["checkout", "-q", "autonomous/x"]);
-    assert_eq!(
-        publish(&world.private, &world.user, &name, &tip).unwrap(),
-        Published::Done
-    );
+    assert_eq!(publish(&world.private, &world.user, &name, &tip).unwrap(), Published::Done);
     assert_eq!(git(&world.top(), &["status", "--porcelain"]), "");
     assert_eq!(read(&world.top(), "a.txt"), "two\n");
 }

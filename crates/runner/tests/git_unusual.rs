@@ -37,10 +37,7 @@ fn sha256_repositories_work() {
     let dir = tempfile::tempdir().unwrap();
     let top = dir.path().join("user");
     fs::create_dir(&top).unwrap();
-    git(
-        &top,
-        &["init", "-q", "-b", "main", "--object-format=sha256"],
-    );
+    git(&top, &["init", "-q", "-b", "main", "--object-format=sha256"]);
     seed(&top);
     let world = World::over(dir, &top);
     assert_eq!(world.base.as_str().len(), 64);
@@ -81,18 +78,11 @@ fn of_two_landings_at_once_one_lands_and_the_other_adopts_it() {
     let answers: Vec<Landed> = std::thread::scope(|scope| {
         let one = || land(&world.private, &world.user, &request).unwrap();
         let running: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
-        running
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let done = answers
-        .iter()
-        .filter(|answer| matches!(answer, Landed::Done { .. }));
+    let done = answers.iter().filter(|answer| matches!(answer, Landed::Done { .. }));
     assert_eq!(done.count(), 1);
-    let adopted = answers
-        .iter()
-        .filter(|answer| matches!(answer, Landed::AlreadyLanded { .. }));
+    let adopted = answers.iter().filter(|answer| matches!(answer, Landed::AlreadyLanded { .. }));
     assert_eq!(adopted.count(), 3);
     assert_eq!(git(&world.top(), &["rev-list", "--count", "main"]), "2");
     assert_eq!(git(&world.top(), &["status", "--porcelain"]), "");

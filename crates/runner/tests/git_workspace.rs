@@ -17,10 +17,7 @@ fn an_untouched_workspace_gives_back_the_tree_of_its_commit() {
     let world = World::new();
     let workspace = world.materialise();
     assert_eq!(read(&workspace, "a.txt"), "one\n");
-    let mode = fs::metadata(workspace.join("run.sh"))
-        .unwrap()
-        .permissions()
-        .mode();
+    let mode = fs::metadata(workspace.join("run.sh")).unwrap().permissions().mode();
     assert_eq!(mode & 0o111, 0o111);
     let tree = harvest(&world.private, &workspace, &world.base, &[]).unwrap();
     assert_eq!(tree, world.private.tree_of(&world.base).unwrap());
@@ -54,29 +51,15 @@ fn changes_new_files_deletions_and_modes_are_harvested() {
     write(&workspace, "debug.log", "ignored");
     write(&workspace, "target/out", "ignored");
     let tree = harvest(&world.private, &workspace, &world.base, &[]).unwrap();
-    let listed = git(
-        world.private.dir(),
-        &[
-            "ls-tree",
-            "-r",
-            "--format=%(objectmode) %(path)",
-            tree.as_str(),
-        ],
-    );
+    let listed = git(world.private.dir(), &["ls-tree", "-r", "--format=%(objectmode) %(path)", tree.as_str()]);
     assert_eq!(
         listed,
         "100644 .gitignore\n100644 a.txt\n100755 bin\n100644 crlf.txt\n100644 new/deep.txt\n\
          120000 new/link\n100644 \"odd\\nname\"\n100644 run.sh"
     );
-    let crlf = git(
-        world.private.dir(),
-        &["cat-file", "-s", &format!("{tree}:crlf.txt")],
-    );
+    let crlf = git(world.private.dir(), &["cat-file", "-s", &format!("{tree}:crlf.txt")]);
     assert_eq!(crlf, "6");
-    assert_eq!(
-        harvest(&world.private, &workspace, &world.base, &[]).unwrap(),
-        tree
-    );
+    assert_eq!(harvest(&world.private, &workspace, &world.base, &[]).unwrap(), tree);
 }
 
 #[test]
@@ -86,10 +69,7 @@ fn an_ignored_file_counts_when_the_base_tracks_it() {
     write(&top, "target/kept.txt", "tracked\n");
     git(&top, &["add", "-f", "target/kept.txt"]);
     commit_all(&top, "tracked though ignored");
-    let base = world
-        .private
-        .import_base(&world.user, &branch("main"))
-        .unwrap();
+    let base = world.private.import_base(&world.user, &branch("main")).unwrap();
     let workspace = world.workspace();
     materialise(&world.private, &base, &workspace).unwrap();
     write(&workspace, "target/cache", "cache");
@@ -123,10 +103,7 @@ fn a_reused_workspace_keeps_ignored_caches_and_nothing_else() {
     fs::remove_file(workspace.join("run.sh")).unwrap();
     write(&workspace, "run.sh/not-a-file", "x");
     fs::write(workspace.join(".gitignore"), "*\n").unwrap();
-    let unchanged = fs::metadata(workspace.join("src/lib.rs"))
-        .unwrap()
-        .modified()
-        .unwrap();
+    let unchanged = fs::metadata(workspace.join("src/lib.rs")).unwrap().modified().unwrap();
     world.materialise();
     let mut names: Vec<String> = snapshot(&workspace)
         .into_keys()
@@ -134,23 +111,10 @@ fn a_reused_workspace_keeps_ignored_caches_and_nothing_else() {
         .map(|path| path.display().to_string())
         .collect();
     names.sort();
-    assert_eq!(
-        names,
-        [
-            ".gitignore",
-            "a.txt",
-            "left/over.log",
-            "run.sh",
-            "src/lib.rs",
-            "target/cache"
-        ]
-    );
+    assert_eq!(names, [".gitignore", "a.txt", "left/over.log", "run.sh", "src/lib.rs", "target/cache"]);
     assert_eq!(read(&workspace, "a.txt"), "one\n");
     assert_eq!(read(&workspace, ".gitignore"), "target/\n*.log\n");
-    let after = fs::metadata(workspace.join("src/lib.rs"))
-        .unwrap()
-        .modified()
-        .unwrap();
+    let after = fs::metadata(workspace.join("src/lib.rs")).unwrap().modified().unwrap();
     assert_eq!(after, unchanged);
 }
 
@@ -167,14 +131,8 @@ fn refused(plant: impl FnOnce(&Path), expected: &str) {
 
 #[test]
 fn repositories_inside_the_workspace_are_refused() {
-    refused(
-        |ws| write(ws, "sub/.git/config", ""),
-        "`sub/.git` is a repository",
-    );
-    refused(
-        |ws| write(ws, "sub/.git", "gitdir: ../x"),
-        "`sub/.git` is a repository",
-    );
+    refused(|ws| write(ws, "sub/.git/config", ""), "`sub/.git` is a repository");
+    refused(|ws| write(ws, "sub/.git", "gitdir: ../x"), "`sub/.git` is a repository");
     refused(
         |ws| {
             fs::create_dir(ws.join("bare")).unwrap();
@@ -186,17 +144,8 @@ fn repositories_inside_the_workspace_are_refused() {
 
 #[test]
 fn symlinks_that_leave_the_workspace_are_refused() {
-    for target in [
-        "/etc/passwd",
-        "..",
-        "../outside",
-        "src/../../x",
-        ".git/config",
-    ] {
-        refused(
-            |ws| symlink(target, ws.join("link")).unwrap(),
-            "the symlink `link` leads out",
-        );
+    for target in ["/etc/passwd", "..", "../outside", "src/../../x", ".git/config"] {
+        refused(|ws| symlink(target, ws.join("link")).unwrap(), "the symlink `link` leads out");
     }
     refused(
         |ws| {
@@ -212,26 +161,16 @@ fn names_and_kinds_that_git_must_not_have_are_refused() {
     for name in [".GIT/config", "git~1", ".git /x", ".g\u{200c}it/config"] {
         refused(|ws| write(ws, name, ""), "not a usable name");
     }
-    refused(
-        |ws| drop(UnixListener::bind(ws.join("s")).unwrap()),
-        "`s` is a socket",
-    );
+    refused(|ws| drop(UnixListener::bind(ws.join("s")).unwrap()), "`s` is a socket");
     refused(
         |ws| {
-            let made = std::process::Command::new("mkfifo")
-                .arg(ws.join("p"))
-                .status();
+            let made = std::process::Command::new("mkfifo").arg(ws.join("p")).status();
             assert!(made.unwrap().success());
         },
         "`p` is a named pipe",
     );
     refused(
-        |ws| {
-            fs::File::create(ws.join("big"))
-                .unwrap()
-                .set_len(65 * 1024 * 1024)
-                .unwrap()
-        },
+        |ws| fs::File::create(ws.join("big")).unwrap().set_len(65 * 1024 * 1024).unwrap(),
         "`big` has 68157440 bytes",
     );
 }
@@ -256,23 +195,12 @@ fn links_and_submodules_of_the_base_survive_a_round_trip() {
     let link = format!("160000,{},sub", world.base);
     git(&top, &["update-index", "--add", "--cacheinfo", &link]);
     git(&top, &["commit", "-qm", "links"]);
-    let base = world
-        .private
-        .import_base(&world.user, &branch("main"))
-        .unwrap();
+    let base = world.private.import_base(&world.user, &branch("main")).unwrap();
     let workspace = world.workspace();
     materialise(&world.private, &base, &workspace).unwrap();
     assert_eq!(read(&workspace, "out"), "/etc/hostname");
-    assert!(
-        !fs::symlink_metadata(workspace.join("out"))
-            .unwrap()
-            .is_symlink()
-    );
-    assert!(
-        fs::symlink_metadata(workspace.join("in"))
-            .unwrap()
-            .is_symlink()
-    );
+    assert!(!fs::symlink_metadata(workspace.join("out")).unwrap().is_symlink());
+    assert!(fs::symlink_metadata(workspace.join("in")).unwrap().is_symlink());
     let tree = harvest(&world.private, &workspace, &base, &[]).unwrap();
     assert_eq!(tree, world.private.tree_of(&base).unwrap());
     write(&workspace, "sub/file", "x");
@@ -285,16 +213,7 @@ fn a_rescue_keeps_what_can_be_kept_and_names_the_rest() {
     let world = World::new();
     let workspace = world.materialise();
     let name = branch("r1");
-    let keep = || {
-        rescue(
-            &world.private,
-            &workspace,
-            &world.base,
-            &name,
-            &text("rescue", "r1", "r1/8"),
-        )
-        .unwrap()
-    };
+    let keep = || rescue(&world.private, &workspace, &world.base, &name, &text("rescue", "r1", "r1/8")).unwrap();
     assert!(matches!(keep(), Rescued::Nothing));
     write(&workspace, "a.txt", "unsaved\n");
     symlink("/etc", workspace.join("out")).unwrap();
@@ -302,10 +221,7 @@ fn a_rescue_keeps_what_can_be_kept_and_names_the_rest() {
         panic!("nothing was kept");
     };
     assert_eq!(left_out.len(), 1);
-    assert_eq!(
-        world.private.read_file(&commit, "a.txt").unwrap().unwrap(),
-        b"unsaved\n"
-    );
+    assert_eq!(world.private.read_file(&commit, "a.txt").unwrap().unwrap(), b"unsaved\n");
     let Rescued::Kept { commit: again, .. } = keep() else {
         panic!("nothing was kept");
     };
@@ -318,9 +234,6 @@ fn a_rescue_keeps_what_can_be_kept_and_names_the_rest() {
     remove_workspace(&workspace).unwrap();
     remove_workspace(&workspace).unwrap();
     assert!(!workspace.exists());
-    let kept = git(
-        world.private.dir(),
-        &["rev-parse", "refs/holdpoint/rescue/r1"],
-    );
+    let kept = git(world.private.dir(), &["rev-parse", "refs/holdpoint/rescue/r1"]);
     assert_eq!(kept, later.as_str());
 }

@@ -10,8 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, renameat, statat,
-    symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -134,8 +133,7 @@ impl Dir {
     /// may be linked from elsewhere.
     pub(crate) fn write(&self, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
         self.remove(name)?;
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&self.0, os(name), flags, Mode::from_raw_mode(mode))?;
         File::from(fd).write_all(bytes)
     }
@@ -183,13 +181,7 @@ impl Dir {
         }
     }
 
-    fn remove_below(
-        &self,
-        name: &[u8],
-        top: &Dir,
-        moved_up: &mut u64,
-        depth: usize,
-    ) -> io::Result<()> {
+    fn remove_below(&self, name: &[u8], top: &Dir, moved_up: &mut u64, depth: usize) -> io::Result<()> {
         match self.kind(name)? {
             None => return Ok(()),
             Some(Kind::Directory) => self.permit(name, 0o700)?,
@@ -242,10 +234,9 @@ fn os(name: &[u8]) -> &OsStr {
 
 fn kind_of(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File {
-            executable: stat.st_mode & 0o100 != 0,
-            size: u64::try_from(stat.st_size).unwrap_or(u64::MAX),
-        },
+        FileType::RegularFile => {
+            Kind::File { executable: stat.st_mode & 0o100 != 0, size: u64::try_from(stat.st_size).unwrap_or(u64::MAX) }
+        }
         FileType::Directory => Kind::Directory,
         FileType::Symlink => Kind::Symlink,
         FileType::Socket => Kind::Special("socket"),

@@ -49,13 +49,7 @@ impl<'a> Step<'a> {
         old: &'a CommitId,
         new: &'a CommitId,
     ) -> Result<Self, GitError> {
-        Ok(Self {
-            private,
-            checkout,
-            old,
-            new,
-            filters: checkout.filter_drivers()?,
-        })
+        Ok(Self { private, checkout, old, new, filters: checkout.filter_drivers()? })
     }
 
     /// Locks the index and makes sure that the checkout is exactly the old commit.
@@ -70,17 +64,13 @@ impl<'a> Step<'a> {
         }
         let outcome = self.dirty_paths().and_then(|dirty| match dirty[..] {
             [] => self.plan().map(Prepared::Ready),
-            _ => Ok(Prepared::Dirty(
-                dirty.iter().map(|path| shown(path)).collect(),
-            )),
+            _ => Ok(Prepared::Dirty(dirty.iter().map(|path| shown(path)).collect())),
         });
         match outcome {
             Ok(Prepared::Ready(plan)) if plan.foreign.is_empty() => Ok(Prepared::Ready(plan)),
             Ok(Prepared::Ready(plan)) => {
                 self.checkout.unlock()?;
-                Ok(Prepared::Dirty(
-                    plan.foreign.iter().map(|path| shown(path)).collect(),
-                ))
+                Ok(Prepared::Dirty(plan.foreign.iter().map(|path| shown(path)).collect()))
             }
             other => {
                 self.checkout.unlock()?;
@@ -124,14 +114,7 @@ impl<'a> Step<'a> {
             list.push(0);
         }
         self.call(&plan.index.0)
-            .args([
-                "checkout-index",
-                "--force",
-                "--index",
-                "-q",
-                "-z",
-                "--stdin",
-            ])
+            .args(["checkout-index", "--force", "--index", "-q", "-z", "--stdin"])
             .input(list)
             .run()?;
         self.refresh(&plan.index.0)?;
@@ -147,21 +130,8 @@ impl<'a> Step<'a> {
         let index = self.copy_of_index()?;
         let cached = self.differing(&index.0, &["diff-index", "--cached"], Some(self.old))?;
         let not_old = self.differing(&index.0, &["diff-files"], None)?;
-        let mut plan = Plan {
-            index,
-            write: Vec::new(),
-            delete: Vec::new(),
-            foreign: Vec::new(),
-        };
-        self.call(&plan.index.0)
-            .args([
-                "read-tree",
-                "-i",
-                "-m",
-                self.old.as_str(),
-                self.new.as_str(),
-            ])
-            .run()?;
+        let mut plan = Plan { index, write: Vec::new(), delete: Vec::new(), foreign: Vec::new() };
+        self.call(&plan.index.0).args(["read-tree", "-i", "-m", self.old.as_str(), self.new.as_str()]).run()?;
         self.refresh(&plan.index.0)?;
         let not_new = self.differing(&plan.index.0, &["diff-files"], None)?;
         let is_old = |path: &Vec<u8>| !cached.contains(path) && !not_old.contains(path);
@@ -202,12 +172,7 @@ impl<'a> Step<'a> {
             .private
             .call()
             .args(["diff-tree", "-r", "-z", "--name-status", "--no-renames"])
-            .args([
-                "--end-of-options",
-                self.old.as_str(),
-                self.new.as_str(),
-                "--",
-            ])
+            .args(["--end-of-options", self.old.as_str(), self.new.as_str(), "--"])
             .run()?;
         let mut fields = out.split(|b| *b == 0).filter(|field| !field.is_empty());
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
@@ -235,12 +200,8 @@ impl<'a> Step<'a> {
         command: &[&str],
         commit: Option<&CommitId>,
     ) -> Result<BTreeSet<Vec<u8>>, GitError> {
-        let mut call = self.call(index).args(command).args([
-            "-z",
-            "--name-only",
-            "--no-renames",
-            "--ignore-submodules=all",
-        ]);
+        let mut call =
+            self.call(index).args(command).args(["-z", "--name-only", "--no-renames", "--ignore-submodules=all"]);
         if let Some(commit) = commit {
             call = call.arg(commit.as_str());
         }
@@ -263,10 +224,7 @@ impl<'a> Step<'a> {
 
     fn refresh(&self, index: &Path) -> Result<(), GitError> {
         // Exit code 1 says that some file differs; that is asked for separately.
-        self.call(index)
-            .args(["update-index", "-q", "--refresh"])
-            .finish()
-            .map(drop)
+        self.call(index).args(["update-index", "-q", "--refresh"]).finish().map(drop)
     }
 
     /// A call that works on the checkout with another index, and with the user's filters off.

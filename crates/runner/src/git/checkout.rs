@@ -23,20 +23,14 @@ pub(crate) struct Checkout {
 }
 
 /// Every checkout, main or linked, whose HEAD is on the branch.
-pub(crate) fn checkouts_of(
-    user: &UserRepo,
-    branch: &BranchName,
-) -> Result<Vec<Checkout>, GitError> {
+pub(crate) fn checkouts_of(user: &UserRepo, branch: &BranchName) -> Result<Vec<Checkout>, GitError> {
     let on_branch = |git_dir: &Path| -> Result<bool, GitError> {
         let here = head_branch(git_dir)?.as_deref() == Some(branch.as_str());
         Ok(here || is_rebasing(git_dir, branch))
     };
     let mut found = Vec::new();
     if on_branch(user.common_dir())? && !is_bare(user)? {
-        found.push(Checkout {
-            git_dir: user.common_dir().to_owned(),
-            work_tree: main_work_tree(user)?,
-        });
+        found.push(Checkout { git_dir: user.common_dir().to_owned(), work_tree: main_work_tree(user)? });
     }
     let linked = user.common_dir().join("worktrees");
     let entries = match fs::read_dir(&linked) {
@@ -65,15 +59,11 @@ pub(crate) fn checkouts_of(
 fn is_rebasing(git_dir: &Path, branch: &BranchName) -> bool {
     ["rebase-merge/head-name", "rebase-apply/head-name"]
         .iter()
-        .any(|name| {
-            fs::read_to_string(git_dir.join(name)).is_ok_and(|text| text.trim() == branch.full())
-        })
+        .any(|name| fs::read_to_string(git_dir.join(name)).is_ok_and(|text| text.trim() == branch.full()))
 }
 
 fn is_bare(user: &UserRepo) -> Result<bool, GitError> {
-    let bare = Call::at(user.common_dir())
-        .args(["config", "--type=bool", "--get", "core.bare"])
-        .finish()?;
+    let bare = Call::at(user.common_dir()).args(["config", "--type=bool", "--get", "core.bare"]).finish()?;
     Ok(bare.stdout.trim_ascii() == b"true")
 }
 
@@ -102,22 +92,15 @@ pub(crate) enum Locked {
 
 impl Checkout {
     pub(crate) fn in_the_middle_of_something(&self) -> bool {
-        [
-            "MERGE_HEAD",
-            "CHERRY_PICK_HEAD",
-            "REVERT_HEAD",
-            "rebase-merge",
-            "rebase-apply",
-        ]
-        .iter()
-        .any(|name| self.git_dir.join(name).exists())
+        ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"]
+            .iter()
+            .any(|name| self.git_dir.join(name).exists())
     }
 
     /// The user's filters by name: they are switched off in calls on the checkout.
     pub(crate) fn filter_drivers(&self) -> Result<Vec<String>, GitError> {
-        let listed = Call::at(&self.git_dir)
-            .args(["config", "-z", "--name-only", "--get-regexp", r"^filter\."])
-            .finish()?;
+        let listed =
+            Call::at(&self.git_dir).args(["config", "-z", "--name-only", "--get-regexp", r"^filter\."]).finish()?;
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
         let names = text.split('\0').filter_map(|key| {
             let (driver, _) = key.strip_prefix("filter.")?.rsplit_once('.')?;
@@ -137,8 +120,7 @@ impl Checkout {
     pub(crate) fn lock(&self, old: &CommitId, new: &CommitId) -> Result<Locked, GitError> {
         let path = self.lock_path();
         let draft = self.git_dir.join("holdpoint-lock");
-        fs::write(&draft, format!("{MARK} from {old} to {new}\n"))
-            .map_err(GitError::io("cannot write", &draft))?;
+        fs::write(&draft, format!("{MARK} from {old} to {new}\n")).map_err(GitError::io("cannot write", &draft))?;
         // A link appears with its text at once, and only if no lock is there.
         let linked = match self.lock_text()? {
             Some(text) if text.starts_with(MARK) => fs::rename(&draft, &path),
@@ -157,10 +139,9 @@ impl Checkout {
         let text = self.lock_text()?.unwrap_or_default();
         let words: Vec<&str> = text.split_whitespace().rev().take(3).collect();
         match words[..] {
-            [new, "to", old] if text.starts_with(MARK) => Ok(Some(Unfinished {
-                old: CommitId::parse(old)?,
-                new: CommitId::parse(new)?,
-            })),
+            [new, "to", old] if text.starts_with(MARK) => {
+                Ok(Some(Unfinished { old: CommitId::parse(old)?, new: CommitId::parse(new)? }))
+            }
             _ => Ok(None),
         }
     }

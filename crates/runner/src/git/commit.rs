@@ -54,18 +54,12 @@ impl CommitText {
 fn check_trailer(key: &str, value: &str) -> Result<(), GitError> {
     let reason = if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
         "its key has characters other than letters, digits and `-`"
-    } else if value.trim().is_empty()
-        || value.trim() != value
-        || value.chars().any(char::is_control)
-    {
+    } else if value.trim().is_empty() || value.trim() != value || value.chars().any(char::is_control) {
         "its value is empty, has spaces around it or has control characters"
     } else {
         return Ok(());
     };
-    Err(GitError::BadTrailer {
-        key: key.escape_debug().collect(),
-        reason,
-    })
+    Err(GitError::BadTrailer { key: key.escape_debug().collect(), reason })
 }
 
 /// A commit to be made.
@@ -95,10 +89,7 @@ impl PrivateRepo {
         for parent in &request.parents {
             call = call.args(["-p", parent.as_str()]);
         }
-        let id = call
-            .arg(request.tree.as_str())
-            .input(text.full_message()?)
-            .line()?;
+        let id = call.arg(request.tree.as_str()).input(text.full_message()?).line()?;
         CommitId::parse(&id)
     }
 
@@ -139,12 +130,7 @@ impl PrivateRepo {
         self.commit_tree(branch, expected_parent, &tree, text)
     }
 
-    fn earlier(
-        &self,
-        branch: &BranchName,
-        since: &CommitId,
-        text: &CommitText,
-    ) -> Result<Option<CommitId>, GitError> {
+    fn earlier(&self, branch: &BranchName, since: &CommitId, text: &CommitText) -> Result<Option<CommitId>, GitError> {
         match text.trailer(EFFECT_TRAILER) {
             Some(effect) => self.find_by_effect(branch, effect, Some(since)),
             None => Ok(None),
@@ -173,8 +159,7 @@ impl PrivateRepo {
         key: &str,
         value: &str,
     ) -> Result<Vec<CommitId>, GitError> {
-        let format =
-            format!("--format=%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)");
+        let format = format!("--format=%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)");
         let mut call = self
             .call()
             .args(["log", "-z", "--first-parent", "--no-color", &format])
@@ -195,11 +180,7 @@ impl PrivateRepo {
     }
 
     /// The tree with these files set in it.
-    pub fn tree_with(
-        &self,
-        tree: &impl TreeIsh,
-        files: &[(String, Vec<u8>)],
-    ) -> Result<TreeId, GitError> {
+    pub fn tree_with(&self, tree: &impl TreeIsh, files: &[(String, Vec<u8>)]) -> Result<TreeId, GitError> {
         let mut lines = Vec::new();
         for (path, bytes) in files {
             if let Some(reason) = path_refusal(path.as_bytes()) {
@@ -264,10 +245,7 @@ impl Drop for ScratchIndex {
 
 /// A name or address as git takes it: no line breaks or brackets, not only punctuation.
 fn person(text: &str, otherwise: &str) -> String {
-    let text: String = text
-        .chars()
-        .filter(|c| !c.is_control() && !matches!(c, '<' | '>'))
-        .collect();
+    let text: String = text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect();
     match text.chars().any(char::is_alphanumeric) {
         true => text.trim().to_owned(),
         false => otherwise.to_owned(),

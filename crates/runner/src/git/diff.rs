@@ -42,55 +42,30 @@ impl PrivateRepo {
     }
 
     /// The unified diff, cut off after the last whole line within `limit` bytes.
-    pub fn diff_capped(
-        &self,
-        a: &impl TreeIsh,
-        b: &impl TreeIsh,
-        limit: u64,
-    ) -> Result<CappedDiff, GitError> {
+    pub fn diff_capped(&self, a: &impl TreeIsh, b: &impl TreeIsh, limit: u64) -> Result<CappedDiff, GitError> {
         let mut git = self.patch(a, b).converse()?;
         let mut bytes = Vec::new();
         let mut answers = git.stdout().take(limit + 1);
-        answers
-            .read_to_end(&mut bytes)
-            .map_err(|error| git.broke(&error))?;
+        answers.read_to_end(&mut bytes).map_err(|error| git.broke(&error))?;
         if bytes.len() as u64 <= limit {
             git.end()?;
-            return Ok(CappedDiff::Whole(
-                String::from_utf8_lossy(&bytes).into_owned(),
-            ));
+            return Ok(CappedDiff::Whole(String::from_utf8_lossy(&bytes).into_owned()));
         }
         bytes.pop();
-        let end = bytes
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
+        let end = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
         bytes.truncate(end);
-        Ok(CappedDiff::CutOff(
-            String::from_utf8_lossy(&bytes).into_owned(),
-        ))
+        Ok(CappedDiff::CutOff(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     fn patch(&self, a: &impl TreeIsh, b: &impl TreeIsh) -> super::run::Call {
         self.call()
-            .args([
-                "diff-tree",
-                "-r",
-                "-p",
-                "-M",
-                "--no-ext-diff",
-                "--no-textconv",
-            ])
+            .args(["diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv"])
             .args(["--no-color", "--src-prefix=a/", "--dst-prefix=b/"])
             .args(["--end-of-options", a.id(), b.id(), "--"])
     }
 
     /// Each changed file with its count of lines.
-    pub fn diffstat(
-        &self,
-        a: &impl TreeIsh,
-        b: &impl TreeIsh,
-    ) -> Result<Vec<FileChange>, GitError> {
+    pub fn diffstat(&self, a: &impl TreeIsh, b: &impl TreeIsh) -> Result<Vec<FileChange>, GitError> {
         let out = self
             .call()
             .args(["diff-tree", "-r", "-z", "--raw", "--numstat", "-M"])
@@ -107,10 +82,7 @@ impl PrivateRepo {
 /// First all `:<modes> <ids> <status>\0<path>\0[<path>\0]`, then all
 /// `<added>\t<deleted>\t<path>\0` or, for renames, `<added>\t<deleted>\t\0<from>\0<to>\0`.
 fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
-    let mut fields = out
-        .split(|b| *b == 0)
-        .filter(|field| !field.is_empty())
-        .peekable();
+    let mut fields = out.split(|b| *b == 0).filter(|field| !field.is_empty()).peekable();
     let mut changes = Vec::new();
     while let Some(raw) = fields.next_if(|field| field[0] == b':') {
         let letter = raw.rsplit(|b| *b == b' ').next()?.first()?;
@@ -123,12 +95,7 @@ fn parse(out: &[u8]) -> Option<Vec<FileChange>> {
             b'R' => (shown(fields.next()?), ChangeStatus::Renamed { from: path }),
             _ => return None,
         };
-        changes.push(FileChange {
-            path,
-            status,
-            added: None,
-            deleted: None,
-        });
+        changes.push(FileChange { path, status, added: None, deleted: None });
     }
     for change in &mut changes {
         let mut parts = fields.next()?.splitn(3, |b| *b == b'\t');

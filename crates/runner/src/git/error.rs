@@ -29,11 +29,7 @@ pub enum GitError {
     #[error("`{url}` cannot be used as a remote: {reason}")]
     BadRemote { url: String, reason: &'static str },
     #[error("`{reference}` is at {} instead of {}", shown(.actual), shown(.expected))]
-    Moved {
-        reference: String,
-        expected: Option<String>,
-        actual: Option<String>,
-    },
+    Moved { reference: String, expected: Option<String>, actual: Option<String> },
     #[error("`{reference}` is locked by another git process")]
     RefLocked { reference: String },
     #[error("objects that `{}` needs are missing", .repository.display())]
@@ -43,45 +39,29 @@ pub enum GitError {
     #[error("`git {args}` did not end within {seconds} seconds")]
     TimedOut { args: String, seconds: u64 },
     #[error("`git {args}` exited with {code}: {stderr}")]
-    Failed {
-        args: String,
-        code: i32,
-        stderr: String,
-    },
+    Failed { args: String, code: i32, stderr: String },
     #[error("`git {args}` printed something unexpected: {detail}")]
     Unreadable { args: String, detail: String },
     #[error("cannot start git")]
     Start(#[source] io::Error),
     #[error("{doing} `{}`", .path.display())]
-    Io {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl GitError {
     /// What the person can do next, where there is something to do.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::NotARepository(_) => {
-                "run `git init` and make a first commit, or name another directory"
-            }
+            Self::NotARepository(_) => "run `git init` and make a first commit, or name another directory",
             Self::Bare(_) => "name a checkout: `git clone` the bare repository and use the clone",
             Self::Empty(_) => "make a first commit: `git commit --allow-empty -m start`",
-            Self::NotYours(_) => {
-                "if you trust it: `git config --global --add safe.directory <PATH>`"
-            }
+            Self::NotYours(_) => "if you trust it: `git config --global --add safe.directory <PATH>`",
             Self::DetachedHead(_) => "check out a branch with `git switch <BRANCH>`, or name one",
             Self::BranchMissing(_) => "list the branches with `git branch --all`",
-            Self::BadRef { .. } => {
-                "use letters, digits, `.`, `_`, `/` and `-`, starting with a letter or digit"
-            }
+            Self::BadRef { .. } => "use letters, digits, `.`, `_`, `/` and `-`, starting with a letter or digit",
             Self::BadRemote { .. } => "use an https or ssh URL, or a local path",
             Self::Moved { .. } => "somebody else moved it; look at it and try again",
-            Self::RefLocked { .. } => {
-                "wait for the other git process; if none runs, remove the `.lock` file git names"
-            }
+            Self::RefLocked { .. } => "wait for the other git process; if none runs, remove the `.lock` file git names",
             Self::ObjectsMissing { .. } => {
                 "the repository was pruned, or is a partial clone: fetch the missing history with `git fetch --unshallow` or `git fetch --refetch`"
             }
@@ -98,16 +78,9 @@ impl GitError {
         Some(hint.to_owned())
     }
 
-    pub(crate) fn io(
-        doing: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io {
-            doing,
-            path,
-            source,
-        }
+        move |source| Self::Io { doing, path, source }
     }
 }
 

@@ -57,9 +57,7 @@ impl HarvestRefusal {
             Self::SpecialFile { .. } | Self::BadName { .. } | Self::TooDeep { .. } => {
                 "remove it, or list it in `.gitignore`"
             }
-            Self::TooLarge { .. } | Self::TooManyFiles { .. } => {
-                "list build output and large files in `.gitignore`"
-            }
+            Self::TooLarge { .. } | Self::TooManyFiles { .. } => "list build output and large files in `.gitignore`",
             Self::Unreadable { .. } => "make it readable, or remove it",
             Self::Git(error) => return error.hint(),
         };
@@ -123,12 +121,7 @@ impl<'a> BlobWriter<'a> {
     fn of(private: &'a PrivateRepo) -> Result<Self, GitError> {
         Ok(Self {
             blobs: Blobs::of(private)?,
-            import: Import {
-                private,
-                marks: private.scratch("marks"),
-                git: None,
-                added: Vec::new(),
-            },
+            import: Import { private, marks: private.scratch("marks"), git: None, added: Vec::new() },
             lines: Vec::new(),
         })
     }
@@ -141,9 +134,7 @@ impl<'a> BlobWriter<'a> {
         {
             let mode = match (found.mode, base.mode) {
                 // An escaping link of the base stands in the workspace as its target's text.
-                (EntryMode::File, EntryMode::Symlink)
-                    if !link_stays_inside(&found.path, &found.bytes) =>
-                {
+                (EntryMode::File, EntryMode::Symlink) if !link_stays_inside(&found.path, &found.bytes) => {
                     EntryMode::Symlink
                 }
                 (mode, _) => mode,
@@ -201,13 +192,10 @@ impl Import<'_> {
         let sent = git.stdin().write_all(b"done\n");
         sent.map_err(|error| git.broke(&error))?;
         git.end()?;
-        let marks =
-            fs::read_to_string(&self.marks).map_err(GitError::io("cannot read", &self.marks))?;
+        let marks = fs::read_to_string(&self.marks).map_err(GitError::io("cannot read", &self.marks))?;
         for line in marks.lines() {
-            let broken = || GitError::Unreadable {
-                args: "fast-import --export-marks".to_owned(),
-                detail: line.to_owned(),
-            };
+            let broken =
+                || GitError::Unreadable { args: "fast-import --export-marks".to_owned(), detail: line.to_owned() };
             let (mark, id) = line.split_once(' ').ok_or_else(broken)?;
             let mark: usize = mark.trim_start_matches(':').parse().map_err(|_| broken())?;
             let added = mark.checked_sub(1).and_then(|n| self.added.get(n));

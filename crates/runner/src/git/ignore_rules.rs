@@ -44,10 +44,7 @@ impl IgnoreRules {
             let Some(inner) = path.strip_prefix(level.prefix.as_slice()) else {
                 continue;
             };
-            match level
-                .rules
-                .matched(Path::new(OsStr::from_bytes(inner)), is_directory)
-            {
+            match level.rules.matched(Path::new(OsStr::from_bytes(inner)), is_directory) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None => {}

@@ -6,9 +6,7 @@ use super::bring_along::Step;
 use super::checkout::checkouts_of;
 use super::commit::RUN_TRAILER;
 use super::publish::{Moved, finish_moves, move_branch};
-use super::{
-    BranchName, CommitId, CommitRequest, CommitText, GitError, PrivateRepo, TreeId, UserRepo,
-};
+use super::{BranchName, CommitId, CommitRequest, CommitText, GitError, PrivateRepo, TreeId, UserRepo};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
@@ -58,16 +56,9 @@ pub enum Landed {
 
 /// Lands the work. After a crash at any instant a second call with the same request finishes
 /// what the first began.
-pub fn land(
-    private: &PrivateRepo,
-    user: &UserRepo,
-    request: &LandRequest,
-) -> Result<Landed, GitError> {
+pub fn land(private: &PrivateRepo, user: &UserRepo, request: &LandRequest) -> Result<Landed, GitError> {
     if request.text.trailer(RUN_TRAILER).is_none() {
-        return Err(GitError::BadTrailer {
-            key: RUN_TRAILER.to_owned(),
-            reason: "a landing must carry it",
-        });
+        return Err(GitError::BadTrailer { key: RUN_TRAILER.to_owned(), reason: "a landing must carry it" });
     }
     let _alone = user.lock()?;
     let tip = user.branch_tip(&request.base)?;
@@ -84,10 +75,7 @@ pub fn land(
     };
     let reason = "holdpoint: land";
     match move_branch(private, user, &request.base, Some(&tip), &commit, reason)? {
-        Moved::Done => Ok(Landed::Done {
-            commit,
-            previous: tip,
-        }),
+        Moved::Done => Ok(Landed::Done { commit, previous: tip }),
         Moved::Elsewhere(Some(tip)) => Ok(Landed::BaseMoved { tip }),
         Moved::Elsewhere(None) => Err(GitError::BranchMissing(request.base.to_string())),
         Moved::CheckoutDirty(paths) => Ok(Landed::CheckoutDirty { paths }),
@@ -95,10 +83,7 @@ pub fn land(
     }
 }
 
-fn landing_commit(
-    private: &PrivateRepo,
-    request: &LandRequest,
-) -> Result<Option<CommitId>, GitError> {
+fn landing_commit(private: &PrivateRepo, request: &LandRequest) -> Result<Option<CommitId>, GitError> {
     let parents = match request.strategy {
         Strategy::Squash => vec![request.expected_base.clone()],
         Strategy::NoFf => vec![request.expected_base.clone(), request.branch_tip.clone()],
@@ -108,21 +93,11 @@ fn landing_commit(
             return Ok((follows && same).then(|| request.branch_tip.clone()));
         }
     };
-    private
-        .commit(&CommitRequest {
-            parents,
-            tree: request.tree.clone(),
-            text: request.text.clone(),
-        })
-        .map(Some)
+    private.commit(&CommitRequest { parents, tree: request.tree.clone(), text: request.text.clone() }).map(Some)
 }
 
 /// The commit by which this run is already on the base, made by us or merged by a person.
-fn already_landed(
-    private: &PrivateRepo,
-    request: &LandRequest,
-    tip: &CommitId,
-) -> Result<Option<CommitId>, GitError> {
+fn already_landed(private: &PrivateRepo, request: &LandRequest, tip: &CommitId) -> Result<Option<CommitId>, GitError> {
     let Some(run) = request.text.trailer(RUN_TRAILER) else {
         return Ok(None);
     };

@@ -22,29 +22,17 @@ impl PrivateRepo {
         let args = "merge-tree --write-tree";
         let merged = self
             .call()
-            .args([
-                "merge-tree",
-                "--write-tree",
-                "-z",
-                "--name-only",
-                "--no-messages",
-            ])
+            .args(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"])
             .args([base_tip.as_str(), branch_tip.as_str()])
             .finish()?;
         if merged.code != 0 && merged.code != 1 {
             return Err(merged.failed(args.to_owned()));
         }
-        let mut fields = merged
-            .stdout
-            .split(|b| *b == 0)
-            .filter(|field| !field.is_empty());
+        let mut fields = merged.stdout.split(|b| *b == 0).filter(|field| !field.is_empty());
         let tree = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();
         let tree = TreeId::parse(&id_in(&tree, args)?)?;
         let is_generated = |path: &[u8]| generated.iter().any(|(name, _)| name.as_bytes() == path);
-        let mut paths: Vec<String> = fields
-            .filter(|path| !is_generated(path))
-            .map(shown)
-            .collect();
+        let mut paths: Vec<String> = fields.filter(|path| !is_generated(path)).map(shown).collect();
         paths.dedup();
         if !paths.is_empty() {
             return Ok(Merge::Conflict { paths });

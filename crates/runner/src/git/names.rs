@@ -13,10 +13,7 @@ pub struct BranchName(String);
 impl BranchName {
     pub fn parse(name: &str) -> Result<Self, GitError> {
         match refusal(name) {
-            Some(reason) => Err(GitError::BadRef {
-                name: name.escape_debug().take(300).collect(),
-                reason,
-            }),
+            Some(reason) => Err(GitError::BadRef { name: name.escape_debug().take(300).collect(), reason }),
             None => Ok(Self(name.to_owned())),
         }
     }
@@ -53,10 +50,7 @@ fn refusal(name: &str) -> Option<&'static str> {
         Some("it has `..` or `//` in it")
     } else if name.ends_with('/') || name.ends_with('.') {
         Some("it ends with `/` or `.`")
-    } else if name
-        .split('/')
-        .any(|part| part.starts_with('.') || part.ends_with(".lock"))
-    {
+    } else if name.split('/').any(|part| part.starts_with('.') || part.ends_with(".lock")) {
         Some("a part of it starts with `.` or ends with `.lock`")
     } else {
         None
@@ -112,10 +106,7 @@ pub trait TreeIsh {
 }
 
 pub(crate) fn is_object_id(hex: &str) -> bool {
-    matches!(hex.len(), 40 | 64)
-        && hex
-            .bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    matches!(hex.len(), 40 | 64) && hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 /// Why a path must not stand in a tree, if so. `path` is relative, with `/` between its parts.
@@ -185,11 +176,8 @@ pub(crate) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path)
         .chars()
         .flat_map(|c| {
-            let escaped: Vec<char> = if c.is_control() || is_ignored_by_hfs(c) {
-                c.escape_unicode().collect()
-            } else {
-                vec![c]
-            };
+            let escaped: Vec<char> =
+                if c.is_control() || is_ignored_by_hfs(c) { c.escape_unicode().collect() } else { vec![c] };
             escaped
         })
         .collect()
@@ -201,13 +189,7 @@ mod tests {
 
     #[test]
     fn ordinary_branch_names_are_taken() {
-        for name in [
-            "main",
-            "autonomous/1f3a-add-login",
-            "release/1.2",
-            "a_b-c",
-            &"x".repeat(201),
-        ] {
+        for name in ["main", "autonomous/1f3a-add-login", "release/1.2", "a_b-c", &"x".repeat(201)] {
             assert_eq!(BranchName::parse(name).unwrap().as_str(), name);
         }
     }
@@ -257,13 +239,7 @@ mod tests {
     fn object_ids_are_full_lower_case_hex() {
         assert!(CommitId::parse(&"a".repeat(40)).is_ok());
         assert!(TreeId::parse(&"0".repeat(64)).is_ok());
-        for id in [
-            "",
-            "HEAD",
-            &"A".repeat(40),
-            &"a".repeat(39),
-            &"g".repeat(40),
-        ] {
+        for id in ["", "HEAD", &"A".repeat(40), &"a".repeat(39), &"g".repeat(40)] {
             assert!(CommitId::parse(id).is_err(), "{id:?} was taken");
         }
     }
@@ -293,18 +269,9 @@ mod tests {
 
     #[test]
     fn links_may_not_leave_the_tree() {
-        let inside = [
-            ("a", "b"),
-            ("d/a", "../b"),
-            ("d/e/a", "../../b/c"),
-            ("a", "./b"),
-            ("d/a", ".."),
-        ];
+        let inside = [("a", "b"), ("d/a", "../b"), ("d/e/a", "../../b/c"), ("a", "./b"), ("d/a", "..")];
         for (path, target) in inside {
-            assert!(
-                link_stays_inside(path.as_bytes(), target.as_bytes()),
-                "{path} -> {target}"
-            );
+            assert!(link_stays_inside(path.as_bytes(), target.as_bytes()), "{path} -> {target}");
         }
         let outside = [
             ("a", "/etc/passwd"),
@@ -318,10 +285,7 @@ mod tests {
             ("a", ""),
         ];
         for (path, target) in outside {
-            assert!(
-                !link_stays_inside(path.as_bytes(), target.as_bytes()),
-                "{path} -> {target}"
-            );
+            assert!(!link_stays_inside(path.as_bytes(), target.as_bytes()), "{path} -> {target}");
         }
     }
 }

@@ -50,10 +50,7 @@ impl Files {
     pub(crate) fn has_directory(&self, path: &[u8]) -> bool {
         let mut prefix = path.to_vec();
         prefix.push(b'/');
-        self.0
-            .range(prefix.clone()..)
-            .next()
-            .is_some_and(|(found, _)| found.starts_with(&prefix))
+        self.0.range(prefix.clone()..).next().is_some_and(|(found, _)| found.starts_with(&prefix))
     }
 }
 
@@ -61,10 +58,7 @@ impl PrivateRepo {
     /// The content of one file; `None` when the commit has no regular file of that path.
     pub fn read_file(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         check_path(path)?;
-        let out = self
-            .call()
-            .args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path])
-            .run()?;
+        let out = self.call().args(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path]).run()?;
         let found = out.split(|b| *b == 0).find_map(|line| {
             let text = String::from_utf8_lossy(line);
             let (head, name) = text.split_once('\t')?;
@@ -83,14 +77,7 @@ impl PrivateRepo {
     /// is no such directory.
     pub fn list(&self, commit: &CommitId, dir: &str) -> Result<Vec<String>, GitError> {
         let dir = dir.trim_end_matches('/');
-        let mut call = self.call().args([
-            "ls-tree",
-            "-z",
-            "--full-tree",
-            "--name-only",
-            commit.as_str(),
-            "--",
-        ]);
+        let mut call = self.call().args(["ls-tree", "-z", "--full-tree", "--name-only", commit.as_str(), "--"]);
         let prefix = match dir {
             "" => String::new(),
             dir => {
@@ -113,16 +100,11 @@ impl PrivateRepo {
     }
 
     pub(crate) fn files(&self, tree: &impl TreeIsh) -> Result<Files, GitError> {
-        let out = self
-            .call()
-            .args(["ls-tree", "-r", "-z", "-l", "--full-tree", tree.id()])
-            .run()?;
+        let out = self.call().args(["ls-tree", "-r", "-z", "-l", "--full-tree", tree.id()]).run()?;
         let mut files = BTreeMap::new();
         for line in out.split(|b| *b == 0).filter(|line| !line.is_empty()) {
-            let (path, entry) = parse_entry(line).ok_or_else(|| GitError::Unreadable {
-                args: "ls-tree -r -z -l".to_owned(),
-                detail: shown(line),
-            })?;
+            let (path, entry) = parse_entry(line)
+                .ok_or_else(|| GitError::Unreadable { args: "ls-tree -r -z -l".to_owned(), detail: shown(line) })?;
             files.insert(path, entry);
         }
         Ok(Files(files))
@@ -131,10 +113,7 @@ impl PrivateRepo {
 
 fn check_path(path: &str) -> Result<(), GitError> {
     match path_refusal(path.as_bytes()) {
-        Some(reason) => Err(GitError::BadPath {
-            path: shown(path.as_bytes()),
-            reason,
-        }),
+        Some(reason) => Err(GitError::BadPath { path: shown(path.as_bytes()), reason }),
         None => Ok(()),
     }
 }
@@ -176,10 +155,7 @@ impl Blobs {
     pub(crate) fn read(&mut self, id: &str) -> Result<Vec<u8>, GitError> {
         match self.ask(id) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(GitError::ObjectsMissing {
-                repository: "the project".into(),
-                detail: id.to_owned(),
-            }),
+            Ok(None) => Err(GitError::ObjectsMissing { repository: "the project".into(), detail: id.to_owned() }),
             Err(error) => Err(self.git.broke(&error)),
         }
     }

@@ -19,9 +19,7 @@ impl PrivateRepo {
     /// Makes the repository in `dir`, or goes on with the one that is there.
     pub fn open(dir: &Path, user: &UserRepo) -> Result<Self, GitError> {
         fs::create_dir_all(dir).map_err(GitError::io("cannot create", dir))?;
-        let dir = dir
-            .canonicalize()
-            .map_err(GitError::io("cannot open", dir))?;
+        let dir = dir.canonicalize().map_err(GitError::io("cannot open", dir))?;
         Call::at(&dir)
             .args(["init", "--bare", "--quiet", "--template="])
             .arg(format!("--object-format={}", user.object_format()))
@@ -49,9 +47,7 @@ impl PrivateRepo {
         let shallow = user.common_dir().join("shallow");
         match fs::read(&shallow) {
             Ok(bytes) => self.replace(&self.dir.join("shallow"), &bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                remove_if_there(&self.dir.join("shallow"))
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => remove_if_there(&self.dir.join("shallow")),
             Err(error) => Err(GitError::io("cannot read", shallow)(error)),
         }
     }
@@ -121,17 +117,9 @@ impl PrivateRepo {
     pub fn delete_branch(&self, branch: &BranchName, expected: &CommitId) -> Result<(), GitError> {
         match self.tip(branch)? {
             None => Ok(()),
-            Some(tip) if tip == *expected => self
-                .call()
-                .args([
-                    "update-ref",
-                    "--no-deref",
-                    "-d",
-                    &branch.full(),
-                    expected.as_str(),
-                ])
-                .run()
-                .map(drop),
+            Some(tip) if tip == *expected => {
+                self.call().args(["update-ref", "--no-deref", "-d", &branch.full(), expected.as_str()]).run().map(drop)
+            }
             Some(tip) => Err(GitError::Moved {
                 reference: branch.full(),
                 expected: Some(expected.to_string()),
@@ -148,33 +136,20 @@ impl PrivateRepo {
         if self.reference(name)?.as_ref() == Some(commit) {
             return Ok(());
         }
-        self.call()
-            .args(["update-ref", "--no-deref", name, commit.as_str()])
-            .run()
-            .map(drop)
+        self.call().args(["update-ref", "--no-deref", name, commit.as_str()]).run().map(drop)
     }
 
     pub fn is_ancestor(&self, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
-        let answer = self
-            .call()
-            .args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()])
-            .finish()?;
+        let answer = self.call().args(["merge-base", "--is-ancestor", old.as_str(), new.as_str()]).finish()?;
         match answer.code {
             0 => Ok(true),
             1 => Ok(false),
-            _ => Err(GitError::ObjectsMissing {
-                repository: self.dir.clone(),
-                detail: answer.stderr,
-            }),
+            _ => Err(GitError::ObjectsMissing { repository: self.dir.clone(), detail: answer.stderr }),
         }
     }
 
     pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, GitError> {
-        let id = self
-            .call()
-            .args(["rev-parse", "--verify", "--quiet"])
-            .arg(format!("{commit}^{{tree}}"))
-            .line()?;
+        let id = self.call().args(["rev-parse", "--verify", "--quiet"]).arg(format!("{commit}^{{tree}}")).line()?;
         TreeId::parse(&id)
     }
 
@@ -229,9 +204,7 @@ pub(crate) fn compare_and_swap(
         });
     }
     if moved.stderr.contains(".lock") {
-        return Err(GitError::RefLocked {
-            reference: reference.to_owned(),
-        });
+        return Err(GitError::RefLocked { reference: reference.to_owned() });
     }
     Err(moved.failed(format!("update-ref {reference}")))
 }
@@ -249,8 +222,5 @@ pub(crate) fn id_in(line: &str, args: &str) -> Result<String, GitError> {
     if is_object_id(line) {
         return Ok(line.to_owned());
     }
-    Err(GitError::Unreadable {
-        args: args.to_owned(),
-        detail: line.chars().take(80).collect(),
-    })
+    Err(GitError::Unreadable { args: args.to_owned(), detail: line.chars().take(80).collect() })
 }

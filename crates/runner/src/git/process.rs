@@ -21,10 +21,7 @@ pub(crate) struct Conversation {
 
 impl Conversation {
     pub(crate) fn stdin(&mut self) -> &mut ChildStdin {
-        self.child
-            .stdin
-            .as_mut()
-            .expect("stdin is open until `end`")
+        self.child.stdin.as_mut().expect("stdin is open until `end`")
     }
 
     pub(crate) fn stdout(&mut self) -> ChildStdout {
@@ -47,10 +44,7 @@ impl Conversation {
     }
 
     pub(crate) fn broke(&self, error: &io::Error) -> GitError {
-        GitError::Unreadable {
-            args: self.args.clone(),
-            detail: error.to_string(),
-        }
+        GitError::Unreadable { args: self.args.clone(), detail: error.to_string() }
     }
 }
 
@@ -65,11 +59,7 @@ impl Drop for Conversation {
 pub(crate) type Collected = Option<(ExitStatus, Vec<u8>, Vec<u8>)>;
 
 /// Feeds, reads and waits at once, so that no pipe can fill up. `None`: time ran out.
-pub(crate) fn collect(
-    mut child: Child,
-    input: Option<Vec<u8>>,
-    timeout: Option<Duration>,
-) -> io::Result<Collected> {
+pub(crate) fn collect(mut child: Child, input: Option<Vec<u8>>, timeout: Option<Duration>) -> io::Result<Collected> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();

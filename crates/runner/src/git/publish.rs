@@ -45,14 +45,7 @@ pub fn publish(
             return Ok(Published::Taken { tip: tip.clone() });
         }
     }
-    let moved = move_branch(
-        private,
-        user,
-        branch,
-        tip.as_ref(),
-        commit,
-        "holdpoint: publish",
-    )?;
+    let moved = move_branch(private, user, branch, tip.as_ref(), commit, "holdpoint: publish")?;
     match moved {
         Moved::Done => {
             private.force_ref(&noted, commit)?;
@@ -180,22 +173,14 @@ pub(crate) fn give_objects(
     new: &CommitId,
 ) -> Result<(), GitError> {
     let there = Call::at(user.common_dir())
-        .args([
-            "rev-list",
-            "--objects",
-            "--quiet",
-            new.as_str(),
-            "--not",
-            "--branches",
-        ])
+        .args(["rev-list", "--objects", "--quiet", new.as_str(), "--not", "--branches"])
         .finish()?;
     if there.code == 0 {
         return Ok(());
     }
     let mut wanted = format!("{new}\n");
-    let branches = Call::at(user.common_dir())
-        .args(["for-each-ref", "--format=^%(objectname)", "refs/heads/"])
-        .run()?;
+    let branches =
+        Call::at(user.common_dir()).args(["for-each-ref", "--format=^%(objectname)", "refs/heads/"]).run()?;
     wanted.push_str(&String::from_utf8_lossy(&branches));
     if let Some(old) = old {
         wanted.push_str(&format!("^{old}\n"));
@@ -204,11 +189,6 @@ pub(crate) fn give_objects(
         .call()
         .args(["pack-objects", "--revs", "--stdout", "--quiet", "--thin"])
         .input(wanted)
-        .run_into(Call::at(user.common_dir()).args([
-            "index-pack",
-            "--stdin",
-            "--fix-thin",
-            "--strict",
-        ]))
+        .run_into(Call::at(user.common_dir()).args(["index-pack", "--stdin", "--fix-thin", "--strict"]))
         .map(drop)
 }

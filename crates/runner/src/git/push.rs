@@ -37,36 +37,24 @@ pub fn push_remote(
     check_url(&remote.url)?;
     let mut call = Call::for_user(user.git_dir())
         .directory(user.top())
-        .env(
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-            private.dir().join("objects"),
-        )
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", private.dir().join("objects"))
         .pin("http.lowSpeedLimit", "1000")
         .pin("http.lowSpeedTime", "60")
         .timeout(PATIENCE);
     if !has_own_ssh(user)? {
-        call = call.env(
-            "GIT_SSH_COMMAND",
-            "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=15",
-        );
+        call = call.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes -oConnectTimeout=20 -oServerAliveInterval=15");
     }
     let pushed = call
-        .args([
-            "push",
-            "--porcelain",
-            "--no-verify",
-            "--no-signed",
-            "--no-follow-tags",
-        ])
+        .args(["push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags"])
         .args(["--no-force", "--recurse-submodules=no", "--"])
         .arg(&remote.url)
         .arg(format!("{commit}:{}", branch.full()))
         .finish();
     match pushed {
         Ok(finished) => Ok(outcome(&finished, &branch.full())),
-        Err(GitError::TimedOut { seconds, .. }) => Ok(PushOutcome::Unreachable {
-            reason: format!("no answer within {seconds} seconds"),
-        }),
+        Err(GitError::TimedOut { seconds, .. }) => {
+            Ok(PushOutcome::Unreachable { reason: format!("no answer within {seconds} seconds") })
+        }
         Err(other) => Err(other),
     }
 }
@@ -75,9 +63,7 @@ fn has_own_ssh(user: &UserRepo) -> Result<bool, GitError> {
     if std::env::var_os("GIT_SSH_COMMAND").is_some() {
         return Ok(true);
     }
-    let set = Call::for_user(user.git_dir())
-        .args(["config", "--get", "core.sshCommand"])
-        .finish()?;
+    let set = Call::for_user(user.git_dir()).args(["config", "--get", "core.sshCommand"]).finish()?;
     Ok(set.code == 0)
 }
 
@@ -107,10 +93,9 @@ fn check_url(url: &str) -> Result<(), GitError> {
             let host = rest.split('/').next().unwrap_or_default();
             let host = host.rsplit('@').next().unwrap_or_default();
             let local = ["localhost", "127.0.0.1", "[::1]"];
-            let is_local = local.iter().any(|name| {
-                host.strip_prefix(name)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-            });
+            let is_local = local
+                .iter()
+                .any(|name| host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')));
             match is_local {
                 true => Ok(()),
                 false => refuse("plain http would send credentials in the clear"),
@@ -206,8 +191,7 @@ mod tests {
     fn prose_tells_a_closed_door_from_a_dead_line() {
         let refused = without_answer("fatal: Authentication failed for 'https://h/x'");
         assert!(matches!(refused, PushOutcome::Refused { .. }));
-        let dead =
-            without_answer("fatal: unable to access 'https://h/': Could not resolve host: h");
+        let dead = without_answer("fatal: unable to access 'https://h/': Could not resolve host: h");
         assert!(matches!(dead, PushOutcome::Unreachable { .. }));
     }
 }

@@ -47,12 +47,6 @@ pub fn rescue(
         tree,
         text: text.clone(),
     })?;
-    compare_and_swap(
-        private.dir(),
-        &reference,
-        &commit,
-        before.as_ref(),
-        "holdpoint: rescue",
-    )?;
+    compare_and_swap(private.dir(), &reference, &commit, before.as_ref(), "holdpoint: rescue")?;
     Ok(Rescued::Kept { commit, left_out })
 }

@@ -123,10 +123,8 @@ impl Call {
         };
         pass(&mut command, "PATH");
         pass(&mut command, "HOME");
-        let mut pins: Vec<(String, String)> = PINS
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect();
+        let mut pins: Vec<(String, String)> =
+            PINS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         match settings {
             Settings::Pinned => {
                 command
@@ -152,13 +150,7 @@ impl Call {
             .env("GIT_COMMITTER_NAME", "Holdpoint")
             .env("GIT_COMMITTER_EMAIL", "holdpoint@localhost")
             .env("LC_ALL", "C");
-        Self {
-            command,
-            shown: Vec::new(),
-            input: None,
-            pins,
-            timeout: None,
-        }
+        Self { command, shown: Vec::new(), input: None, pins, timeout: None }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -207,17 +199,12 @@ impl Call {
             None => Stdio::null(),
         };
         let child = self.spawn(stdin, Stdio::piped())?;
-        let (status, stdout, stderr) = collect(child, input, self.timeout)
-            .map_err(GitError::Start)?
-            .ok_or_else(|| GitError::TimedOut {
+        let (status, stdout, stderr) =
+            collect(child, input, self.timeout).map_err(GitError::Start)?.ok_or_else(|| GitError::TimedOut {
                 args: self.shown.join(" "),
                 seconds: self.timeout.unwrap_or_default().as_secs(),
             })?;
-        Ok(Finished {
-            code: status.code().unwrap_or(-1),
-            stdout,
-            stderr: for_people(&stderr),
-        })
+        Ok(Finished { code: status.code().unwrap_or(-1), stdout, stderr: for_people(&stderr) })
     }
 
     /// Runs to the end; any exit code but 0 is an error. Gives standard output.
@@ -236,10 +223,7 @@ impl Call {
         let out = self.run()?;
         match String::from_utf8(out) {
             Ok(text) => Ok(text.trim_end_matches('\n').to_owned()),
-            Err(_) => Err(GitError::Unreadable {
-                args,
-                detail: "text that is not UTF-8".to_owned(),
-            }),
+            Err(_) => Err(GitError::Unreadable { args, detail: "text that is not UTF-8".to_owned() }),
         }
     }
 
@@ -247,10 +231,7 @@ impl Call {
     pub(crate) fn run_into(mut self, mut reader: Call) -> Result<Vec<u8>, GitError> {
         let input = self.input.take().unwrap_or_default();
         let mut source = self.spawn(Stdio::piped(), Stdio::piped())?;
-        let pipe = source
-            .stdout
-            .take()
-            .expect("stdout was asked for as a pipe");
+        let pipe = source.stdout.take().expect("stdout was asked for as a pipe");
         let sink = reader.spawn(Stdio::from(pipe), Stdio::piped())?;
         let feeding = thread::spawn(move || collect(source, Some(input), None));
         let received = collect(sink, None, None);
@@ -260,11 +241,7 @@ impl Call {
             if let Ok(Some((status, _, stderr))) = outcome
                 && !status.success()
             {
-                return Err(GitError::Failed {
-                    args,
-                    code: status.code().unwrap_or(-1),
-                    stderr: for_people(stderr),
-                });
+                return Err(GitError::Failed { args, code: status.code().unwrap_or(-1), stderr: for_people(stderr) });
             }
         }
         sent.map_err(GitError::Start)?;
@@ -275,19 +252,13 @@ impl Call {
     /// Starts a call that is spoken to while it runs.
     pub(crate) fn converse(mut self) -> Result<Conversation, GitError> {
         let child = self.spawn(Stdio::piped(), Stdio::piped())?;
-        Ok(Conversation {
-            child,
-            args: self.shown.join(" "),
-        })
+        Ok(Conversation { child, args: self.shown.join(" ") })
     }
 
     fn spawn(&mut self, stdin: Stdio, stdout: Stdio) -> Result<Child, GitError> {
-        self.command
-            .env("GIT_CONFIG_COUNT", self.pins.len().to_string());
+        self.command.env("GIT_CONFIG_COUNT", self.pins.len().to_string());
         for (n, (key, value)) in self.pins.iter().enumerate() {
-            self.command
-                .env(format!("GIT_CONFIG_KEY_{n}"), key)
-                .env(format!("GIT_CONFIG_VALUE_{n}"), value);
+            self.command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
         }
         tracing::trace!(args = self.shown.join(" "), "git");
         self.command
@@ -302,11 +273,7 @@ impl Call {
 
 impl Finished {
     pub(crate) fn failed(self, args: String) -> GitError {
-        GitError::Failed {
-            args,
-            code: self.code,
-            stderr: self.stderr,
-        }
+        GitError::Failed { args, code: self.code, stderr: self.stderr }
     }
 }
 
@@ -324,9 +291,7 @@ pub(crate) fn redacted(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        let end = after
-            .find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"')
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| c == '/' || c.is_whitespace() || c == '\'' || c == '"').unwrap_or(after.len());
         let (authority, tail) = after.split_at(end);
         match authority.rfind('@') {
             Some(at) => out.push_str(&authority[at + 1..]),
@@ -345,23 +310,15 @@ mod tests {
     #[test]
     fn credentials_in_urls_are_not_shown() {
         let text = "fatal: unable to access 'https://me:s3cret@host/x.git/': 403 (ssh://git@h/y)";
-        assert_eq!(
-            redacted(text),
-            "fatal: unable to access 'https://host/x.git/': 403 (ssh://h/y)"
-        );
+        assert_eq!(redacted(text), "fatal: unable to access 'https://host/x.git/': 403 (ssh://h/y)");
     }
 
     #[test]
     fn a_call_that_hangs_is_ended() {
         let dir = tempfile::tempdir().unwrap();
         // `cat-file --batch` waits for input that never comes.
-        Call::discover(dir.path())
-            .args(["init", "--bare", "--quiet", "."])
-            .run()
-            .unwrap();
-        let mut call = Call::at(dir.path())
-            .args(["cat-file", "--batch"])
-            .timeout(Duration::from_millis(50));
+        Call::discover(dir.path()).args(["init", "--bare", "--quiet", "."]).run().unwrap();
+        let mut call = Call::at(dir.path()).args(["cat-file", "--batch"]).timeout(Duration::from_millis(50));
         let mut child = call.spawn(Stdio::piped(), Stdio::piped()).unwrap();
         let held = child.stdin.take();
         assert!(collect(child, None, call.timeout).unwrap().is_none());

@@ -28,20 +28,10 @@ pub struct Remote {
 impl UserRepo {
     /// Finds the repository around `path`, which may be a sub-directory or a linked worktree.
     pub fn open(path: &Path) -> Result<Self, GitError> {
-        let path = path
-            .canonicalize()
-            .map_err(GitError::io("cannot open", path))?;
+        let path = path.canonicalize().map_err(GitError::io("cannot open", path))?;
         let found = Call::discover(&path)
-            .args([
-                "rev-parse",
-                "--path-format=absolute",
-                "--is-bare-repository",
-            ])
-            .args([
-                "--is-inside-work-tree",
-                "--show-object-format",
-                "--git-common-dir",
-            ])
+            .args(["rev-parse", "--path-format=absolute", "--is-bare-repository"])
+            .args(["--is-inside-work-tree", "--show-object-format", "--git-common-dir"])
             .arg("--absolute-git-dir")
             .finish()?;
         if found.code != 0 {
@@ -55,9 +45,7 @@ impl UserRepo {
         if bare == "true" || inside != "true" {
             return Err(GitError::Bare(path));
         }
-        let top = Call::discover(&path)
-            .args(["rev-parse", "--path-format=absolute", "--show-toplevel"])
-            .line()?;
+        let top = Call::discover(&path).args(["rev-parse", "--path-format=absolute", "--show-toplevel"]).line()?;
         let repo = Self {
             top: PathBuf::from(top),
             git_dir: PathBuf::from(git_dir),
@@ -69,10 +57,7 @@ impl UserRepo {
     }
 
     fn refuse_without_commits(&self) -> Result<(), GitError> {
-        let any_branch = self
-            .call()
-            .args(["for-each-ref", "--count=1", "refs/heads/"])
-            .run()?;
+        let any_branch = self.call().args(["for-each-ref", "--count=1", "refs/heads/"]).run()?;
         if any_branch.is_empty() && resolve(&self.git_dir, "HEAD")?.is_none() {
             return Err(GitError::Empty(self.top.clone()));
         }
@@ -120,8 +105,7 @@ impl UserRepo {
     }
 
     pub fn branch_tip(&self, branch: &BranchName) -> Result<CommitId, GitError> {
-        self.tip(branch)?
-            .ok_or_else(|| GitError::BranchMissing(branch.to_string()))
+        self.tip(branch)?.ok_or_else(|| GitError::BranchMissing(branch.to_string()))
     }
 
     pub(crate) fn tip(&self, branch: &BranchName) -> Result<Option<CommitId>, GitError> {
@@ -134,11 +118,7 @@ impl UserRepo {
         if let Some(remote) = self.remote_named(None)? {
             let head = format!("refs/remotes/{}/HEAD", remote.name);
             let prefix = format!("refs/remotes/{}/", remote.name);
-            let target = self
-                .call()
-                .args(["symbolic-ref", "-q"])
-                .arg(head)
-                .finish()?;
+            let target = self.call().args(["symbolic-ref", "-q"]).arg(head).finish()?;
             let target = String::from_utf8_lossy(&target.stdout).trim().to_owned();
             if let Some(name) = target.strip_prefix(&prefix)
                 && let Ok(branch) = BranchName::parse(name)
@@ -171,23 +151,11 @@ impl UserRepo {
             [only] => Some(only),
             _ => None,
         };
-        Ok(preferred
-            .and_then(named)
-            .or_else(|| named("origin"))
-            .or_else(only)
-            .cloned())
+        Ok(preferred.and_then(named).or_else(|| named("origin")).or_else(only).cloned())
     }
 
     fn remotes(&self) -> Result<Vec<Remote>, GitError> {
-        let listed = self
-            .call()
-            .args([
-                "config",
-                "-z",
-                "--get-regexp",
-                r"^remote\..*\.(url|pushurl)$",
-            ])
-            .finish()?;
+        let listed = self.call().args(["config", "-z", "--get-regexp", r"^remote\..*\.(url|pushurl)$"]).finish()?;
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
         let mut remotes: Vec<Remote> = Vec::new();
         for (key, url) in text.split('\0').filter_map(|item| item.split_once('\n')) {
@@ -200,10 +168,7 @@ impl UserRepo {
             match remotes.iter_mut().find(|remote| remote.name == name) {
                 Some(remote) if kind == "pushurl" => remote.url = url.to_owned(),
                 Some(_) => {}
-                None => remotes.push(Remote {
-                    name: name.to_owned(),
-                    url: url.to_owned(),
-                }),
+                None => remotes.push(Remote { name: name.to_owned(), url: url.to_owned() }),
             }
         }
         Ok(remotes)
@@ -212,8 +177,7 @@ impl UserRepo {
     /// Keeps other Holdpoint processes from changing this repository until dropped. The kernel
     /// lets go of it when the process dies, so that whatever a dead one left is ours to finish.
     pub(crate) fn lock(&self) -> Result<File, GitError> {
-        let directory =
-            File::open(&self.common_dir).map_err(GitError::io("cannot open", &self.common_dir))?;
+        let directory = File::open(&self.common_dir).map_err(GitError::io("cannot open", &self.common_dir))?;
         retry_on_intr(|| flock(&directory, FlockOperation::LockExclusive))
             .map_err(std::io::Error::from)
             .map_err(GitError::io("cannot lock", &self.common_dir))?;
@@ -233,19 +197,15 @@ fn why_not(path: PathBuf, stderr: &str) -> GitError {
 
 /// The short name of the branch that HEAD of this git directory stands on.
 pub(crate) fn head_branch(git_dir: &Path) -> Result<Option<String>, GitError> {
-    let head = Call::at(git_dir)
-        .args(["symbolic-ref", "-q", "HEAD"])
-        .finish()?;
+    let head = Call::at(git_dir).args(["symbolic-ref", "-q", "HEAD"]).finish()?;
     let target = String::from_utf8_lossy(&head.stdout).trim().to_owned();
     Ok(target.strip_prefix("refs/heads/").map(str::to_owned))
 }
 
 /// The commit a full reference name (or `HEAD`) stands at.
 pub(crate) fn resolve(git_dir: &Path, reference: &str) -> Result<Option<CommitId>, GitError> {
-    let found = Call::at(git_dir)
-        .args(["rev-parse", "--verify", "--quiet"])
-        .arg(format!("{reference}^{{commit}}"))
-        .finish()?;
+    let found =
+        Call::at(git_dir).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{reference}^{{commit}}")).finish()?;
     let id = String::from_utf8_lossy(&found.stdout).trim().to_owned();
     match found.code {
         0 => CommitId::parse(&id).map(Some),

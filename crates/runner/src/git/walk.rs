@@ -63,12 +63,7 @@ impl<'a> Walk<'a> {
         (kept.collect(), self.refused)
     }
 
-    pub(crate) fn directory(
-        &mut self,
-        dir: &Dir,
-        path: &[u8],
-        take: Take<'_, 'a>,
-    ) -> Result<(), HarvestRefusal> {
+    pub(crate) fn directory(&mut self, dir: &Dir, path: &[u8], take: Take<'_, 'a>) -> Result<(), HarvestRefusal> {
         let names = dir.names().map_err(unreadable(path))?;
         self.rules.enter(path, read_rules(dir).as_deref());
         for name in names {
@@ -98,13 +93,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn entry(
-        &mut self,
-        dir: &Dir,
-        name: &[u8],
-        path: &[u8],
-        take: Take<'_, 'a>,
-    ) -> Result<(), HarvestRefusal> {
+    fn entry(&mut self, dir: &Dir, name: &[u8], path: &[u8], take: Take<'_, 'a>) -> Result<(), HarvestRefusal> {
         if is_excluded(self.exclude, path) {
             return Ok(());
         }
@@ -153,11 +142,7 @@ impl<'a> Walk<'a> {
             return Err(HarvestRefusal::TooDeep { path, limit });
         }
         let sub = dir.sub(name).map_err(unreadable(path))?;
-        if self
-            .base
-            .get(path)
-            .is_some_and(|entry| entry.mode == EntryMode::Gitlink)
-        {
+        if self.base.get(path).is_some_and(|entry| entry.mode == EntryMode::Gitlink) {
             if sub.names().map_err(unreadable(path))?.is_empty() {
                 return Ok(());
             }
@@ -200,11 +185,7 @@ impl<'a> Walk<'a> {
         size: u64,
         take: Take<'_, 'a>,
     ) -> Result<(), HarvestRefusal> {
-        let too_large = |size| HarvestRefusal::TooLarge {
-            path: shown(path),
-            size,
-            limit: MAX_FILE_BYTES,
-        };
+        let too_large = |size| HarvestRefusal::TooLarge { path: shown(path), size, limit: MAX_FILE_BYTES };
         let base = self.base.get(path);
         // A large file that was there before may stay, if it is not made larger still.
         let limit = MAX_FILE_BYTES.max(base.map_or(0, |entry| entry.size));
@@ -223,19 +204,10 @@ impl<'a> Walk<'a> {
         self.pass(path, mode, bytes, take)
     }
 
-    fn link(
-        &mut self,
-        dir: &Dir,
-        name: &[u8],
-        path: &[u8],
-        take: Take<'_, 'a>,
-    ) -> Result<(), HarvestRefusal> {
+    fn link(&mut self, dir: &Dir, name: &[u8], path: &[u8], take: Take<'_, 'a>) -> Result<(), HarvestRefusal> {
         let target = dir.read_link(name).map_err(unreadable(path))?;
         if !link_stays_inside(path, &target) {
-            return Err(HarvestRefusal::SymlinkEscapes {
-                path: shown(path),
-                target: shown(&target),
-            });
+            return Err(HarvestRefusal::SymlinkEscapes { path: shown(path), target: shown(&target) });
         }
         if name.eq_ignore_ascii_case(b".gitmodules") {
             let path = shown(path);
@@ -258,29 +230,17 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn pass(
-        &self,
-        path: &[u8],
-        mode: EntryMode,
-        bytes: Vec<u8>,
-        take: Take<'_, 'a>,
-    ) -> Result<(), HarvestRefusal> {
+    fn pass(&self, path: &[u8], mode: EntryMode, bytes: Vec<u8>, take: Take<'_, 'a>) -> Result<(), HarvestRefusal> {
         let base = self.base.get(path);
         let path = path.to_vec();
-        Ok(take(Found {
-            path,
-            mode,
-            bytes,
-            base,
-        })?)
+        Ok(take(Found { path, mode, bytes, base })?)
     }
 }
 
 fn is_excluded(exclude: &[String], path: &[u8]) -> bool {
     exclude.iter().any(|excluded| {
         let excluded = excluded.trim_end_matches('/').as_bytes();
-        path.strip_prefix(excluded)
-            .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        path.strip_prefix(excluded).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
     })
 }
 

@@ -23,17 +23,10 @@ pub fn materialise(private: &PrivateRepo, commit: &CommitId, dir: &Path) -> Resu
         }
     }
     let root = open_root(dir).map_err(GitError::io("cannot prepare", dir))?;
-    root.remove(b".git")
-        .map_err(GitError::io("cannot replace `.git` of", dir))?;
+    root.remove(b".git").map_err(GitError::io("cannot replace `.git` of", dir))?;
     let mut blobs = Blobs::of(private)?;
-    let mut cleaning = Cleaning {
-        files: &files,
-        blobs: &mut blobs,
-        rules: IgnoreRules::default(),
-    };
-    cleaning
-        .directory(&root, b"", Ignored::No)
-        .map_err(|error| error.at(dir))?;
+    let mut cleaning = Cleaning { files: &files, blobs: &mut blobs, rules: IgnoreRules::default() };
+    cleaning.directory(&root, b"", Ignored::No).map_err(|error| error.at(dir))?;
     for (path, entry) in &files.0 {
         write_entry(&root, path, entry, &mut blobs).map_err(|error| error.at(dir))?;
     }
@@ -60,19 +53,14 @@ fn open_root(dir: &Path) -> io::Result<Dir> {
 /// Removes the workspace and all in it, following no symlink. Gone already is fine.
 pub fn remove_workspace(dir: &Path) -> Result<(), GitError> {
     let (Some(parent), Some(name)) = (dir.parent(), dir.file_name()) else {
-        return Err(GitError::BadPath {
-            path: dir.display().to_string(),
-            reason: "it is not the path of a workspace",
-        });
+        return Err(GitError::BadPath { path: dir.display().to_string(), reason: "it is not the path of a workspace" });
     };
     let parent = match Dir::open(parent) {
         Ok(parent) => parent,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(GitError::io("cannot open", parent)(error)),
     };
-    parent
-        .remove(name.as_encoded_bytes())
-        .map_err(GitError::io("cannot remove", dir))
+    parent.remove(name.as_encoded_bytes()).map_err(GitError::io("cannot remove", dir))
 }
 
 enum Trouble {
@@ -83,11 +71,7 @@ enum Trouble {
 impl Trouble {
     fn at(self, dir: &Path) -> GitError {
         match self {
-            Self::Disk(path, source) => GitError::Io {
-                doing: "cannot prepare",
-                path: dir.join(shown(&path)),
-                source,
-            },
+            Self::Disk(path, source) => GitError::Io { doing: "cannot prepare", path: dir.join(shown(&path)), source },
             Self::Git(error) => error,
         }
     }
@@ -126,13 +110,7 @@ impl Cleaning<'_> {
         Ok(())
     }
 
-    fn entry(
-        &mut self,
-        dir: &Dir,
-        name: &[u8],
-        path: &[u8],
-        ignored: Ignored,
-    ) -> Result<(), Trouble> {
+    fn entry(&mut self, dir: &Dir, name: &[u8], path: &[u8], ignored: Ignored) -> Result<(), Trouble> {
         let kind = dir.kind(name).map_err(on_disk(path))?;
         let is_directory = kind == Some(Kind::Directory);
         if self.files.get(path).is_some() {
@@ -187,10 +165,7 @@ fn write_entry(root: &Dir, path: &[u8], entry: &Entry, blobs: &mut Blobs) -> Res
 fn put_file(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
     let size = bytes.len() as u64;
     match dir.kind(name)? {
-        Some(Kind::File {
-            executable,
-            size: found,
-        }) if found == size => {
+        Some(Kind::File { executable, size: found }) if found == size => {
             if dir.read(name, size)? != bytes {
                 return dir.write(name, bytes, mode);
             }
@@ -205,13 +180,7 @@ fn put_file(dir: &Dir, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
 
 /// A link that would lead out of the workspace becomes a plain file with the target as text,
 /// like on a system without symlinks; `harvest` knows it again.
-fn write_link(
-    dir: &Dir,
-    name: &[u8],
-    path: &[u8],
-    entry: &Entry,
-    blobs: &mut Blobs,
-) -> Result<(), Trouble> {
+fn write_link(dir: &Dir, name: &[u8], path: &[u8], entry: &Entry, blobs: &mut Blobs) -> Result<(), Trouble> {
     let target = blobs.read(&entry.id).map_err(Trouble::Git)?;
     let put = || -> io::Result<()> {
         if !link_stays_inside(path, &target) {
@@ -227,11 +196,7 @@ fn write_link(
 
 /// A repository of one commit, so that an agent can look at its own changes with git. It is
 /// made after the old one was removed: no configuration of an agent is ever read.
-fn throw_away_repository(
-    private: &PrivateRepo,
-    commit: &CommitId,
-    dir: &Path,
-) -> Result<(), GitError> {
+fn throw_away_repository(private: &PrivateRepo, commit: &CommitId, dir: &Path) -> Result<(), GitError> {
     let start = private.commit(&CommitRequest {
         parents: Vec::new(),
         tree: private.tree_of(commit)?,
@@ -239,10 +204,7 @@ fn throw_away_repository(
             message: format!("Start of the work, from {commit}"),
             trailers: Vec::new(),
             when: jiff::Timestamp::UNIX_EPOCH,
-            author: Author {
-                name: "Holdpoint".to_owned(),
-                email: "holdpoint@localhost".to_owned(),
-            },
+            author: Author { name: "Holdpoint".to_owned(), email: "holdpoint@localhost".to_owned() },
         },
     })?;
     let git_dir = dir.join(".git");
@@ -251,11 +213,7 @@ fn throw_away_repository(
         40 => "sha1",
         _ => "sha256",
     };
-    let here = || {
-        Call::at(&git_dir)
-            .env("GIT_WORK_TREE", dir)
-            .pin("core.fsync", "none")
-    };
+    let here = || Call::at(&git_dir).env("GIT_WORK_TREE", dir).pin("core.fsync", "none");
     here()
         .args(["init", "--quiet", "--template=", "--initial-branch=work"])
         .arg(format!("--object-format={format}"))
@@ -265,20 +223,12 @@ fn throw_away_repository(
         .args(["pack-objects", "--revs", "--stdout", "--quiet"])
         .input(format!("{start}\n"))
         .run_into(here().args(["index-pack", "--stdin"]))?;
-    here()
-        .args(["update-ref", "refs/heads/work", start.as_str()])
-        .run()?;
-    for (key, value) in [
-        ("core.bare", "false"),
-        ("user.name", "Agent"),
-        ("user.email", "agent@localhost"),
-    ] {
+    here().args(["update-ref", "refs/heads/work", start.as_str()]).run()?;
+    for (key, value) in [("core.bare", "false"), ("user.name", "Agent"), ("user.email", "agent@localhost")] {
         here().args(["config", "--local", key, value]).run()?;
     }
     // `core.worktree` would tie the repository to this path; it is found by its place instead.
-    here()
-        .args(["config", "--local", "--unset-all", "core.worktree"])
-        .finish()?;
+    here().args(["config", "--local", "--unset-all", "core.worktree"]).finish()?;
     here().args(["read-tree", start.as_str()]).run()?;
     // Exit code 1 only says that some file differs, such as a link written as text.
     here().args(["update-index", "-q", "--refresh"]).finish()?;

@@ -69,8 +69,7 @@ struct Line(Vec<OsString>);
 
 impl Line {
     fn add<S: AsRef<OsStr>, const N: usize>(&mut self, words: [S; N]) {
-        self.0
-            .extend(words.iter().map(|word| word.as_ref().to_owned()));
+        self.0.extend(words.iter().map(|word| word.as_ref().to_owned()));
     }
 
     fn bind(&mut self, how: &str, from: &Path, to: &Path) {

@@ -106,16 +106,8 @@ impl Cell {
     pub fn new(plan: CellPlan<'_>) -> Result<Self, CellError> {
         let outside = Outside::of_this_process();
         let hidden = hidden_places(&outside, plan.hide);
-        let toolchain = outside
-            .home
-            .as_deref()
-            .map(|home| toolchain::in_home(home, &outside.path))
-            .unwrap_or_default();
-        let extra_ro: Vec<PathBuf> = plan
-            .extra_ro
-            .iter()
-            .map(|path| resolve(path))
-            .collect::<Result<_, _>>()?;
+        let toolchain = outside.home.as_deref().map(|home| toolchain::in_home(home, &outside.path)).unwrap_or_default();
+        let extra_ro: Vec<PathBuf> = plan.extra_ro.iter().map(|path| resolve(path)).collect::<Result<_, _>>()?;
         let cell = Self {
             tier: plan.tier,
             workspace: resolve(plan.workspace)?,
@@ -143,11 +135,9 @@ impl Cell {
                 door: Path::new(DOOR_INSIDE).join(DOOR_SOCKET),
                 broker_url: Some(url(PORT_INSIDE)),
             },
-            Tier::Restricted | Tier::Unsandboxed => Places {
-                holdpoint: self.program.clone(),
-                door: self.door.join(DOOR_SOCKET),
-                broker_url: port.map(url),
-            },
+            Tier::Restricted | Tier::Unsandboxed => {
+                Places { holdpoint: self.program.clone(), door: self.door.join(DOOR_SOCKET), broker_url: port.map(url) }
+            }
         }
     }
 
@@ -163,10 +153,7 @@ impl Cell {
             return Err(CellError::NothingToStart);
         }
         if self.tier == Tier::Restricted {
-            std::fs::create_dir_all(self.tmp()).map_err(|source| CellError::Path {
-                path: self.tmp(),
-                source,
-            })?;
+            std::fs::create_dir_all(self.tmp()).map_err(|source| CellError::Path { path: self.tmp(), source })?;
         }
         let orders = self.orders(places, argv).to_arguments();
         let mut command = match self.tier {
@@ -222,11 +209,7 @@ impl Cell {
             Tier::Restricted => self.readable_without_namespaces(),
             Tier::Unsandboxed => Vec::new(),
         };
-        Paths {
-            writable,
-            readable,
-            door,
-        }
+        Paths { writable, readable, door }
     }
 
     fn readable_without_namespaces(&self) -> Vec<PathBuf> {
@@ -254,10 +237,7 @@ impl Cell {
 }
 
 fn resolve(path: &Path) -> Result<PathBuf, CellError> {
-    std::fs::canonicalize(path).map_err(|source| CellError::Path {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::canonicalize(path).map_err(|source| CellError::Path { path: path.to_owned(), source })
 }
 
 /// Every home, and what the caller names; resolved, existing, none below another.

@@ -34,9 +34,7 @@ impl Marker {
 
     fn is_in(&self, environ: &[u8]) -> bool {
         let entry = format!("{}={}", Self::VARIABLE, self.0);
-        environ
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == entry.as_bytes())
+        environ.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
     }
 }
 
@@ -84,10 +82,8 @@ pub(crate) fn end_descendants() -> io::Result<HashMap<i32, WaitStatus>> {
 
 fn descendants() -> io::Result<Vec<Pid>> {
     const PARENT_FIELD: usize = 4;
-    let parents: Vec<(Pid, u64)> = all_pids()?
-        .into_iter()
-        .filter_map(|pid| Some((pid, stat_field(pid, PARENT_FIELD)?)))
-        .collect();
+    let parents: Vec<(Pid, u64)> =
+        all_pids()?.into_iter().filter_map(|pid| Some((pid, stat_field(pid, PARENT_FIELD)?))).collect();
     let mut family = HashSet::from([u64::from(std::process::id())]);
     let mut found = Vec::new();
     loop {
@@ -106,10 +102,7 @@ fn descendants() -> io::Result<Vec<Pid>> {
 
 fn all_pids() -> io::Result<Vec<Pid>> {
     let number = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
-    Ok(fs::read_dir("/proc")?
-        .filter_map(number)
-        .filter_map(Pid::from_raw)
-        .collect())
+    Ok(fs::read_dir("/proc")?.filter_map(number).filter_map(Pid::from_raw).collect())
 }
 
 /// A numeric field of `/proc/PID/stat`, counted from 1. The name in field 2 may hold anything,
@@ -118,8 +111,5 @@ fn stat_field(pid: Pid, field: usize) -> Option<u64> {
     const FIRST_AFTER_NAME: usize = 3;
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace()
-        .nth(field - FIRST_AFTER_NAME)?
-        .parse()
-        .ok()
+    rest.split_whitespace().nth(field - FIRST_AFTER_NAME)?.parse().ok()
 }

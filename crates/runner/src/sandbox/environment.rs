@@ -14,9 +14,7 @@ use super::{
 };
 
 /// Taken over from the outside when set; none of them can hold a credential.
-const TAKEN_OVER: &[&str] = &[
-    "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "USER", "LOGNAME",
-];
+const TAKEN_OVER: &[&str] = &["LANG", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "USER", "LOGNAME"];
 
 /// What the launching process shows of itself. The shim gets no more than this either.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,12 +28,8 @@ impl Outside {
     pub(super) fn of_this_process() -> Self {
         let value = |name: &&str| env::var(name).ok().map(|value| ((*name).to_owned(), value));
         Self {
-            home: env::var_os("HOME")
-                .map(PathBuf::from)
-                .filter(|home| home.is_absolute() && home != Path::new("/")),
-            path: env::var_os("PATH")
-                .map(|path| env::split_paths(&path).collect())
-                .unwrap_or_default(),
+            home: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && home != Path::new("/")),
+            path: env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default(),
             taken_over: TAKEN_OVER.iter().filter_map(value).collect(),
         }
     }
@@ -51,11 +45,7 @@ pub(crate) fn for_shim() -> Vec<(OsString, OsString)> {
 }
 
 /// The variables an agent is started with: the list, then what its driver `given`, then the marker.
-pub(super) fn for_agent(
-    cell: &Cell,
-    places: &Places,
-    given: &BTreeMap<String, String>,
-) -> BTreeMap<String, String> {
+pub(super) fn for_agent(cell: &Cell, places: &Places, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut list = cell.outside.taken_over.clone();
     list.extend(cell.toolchain.variables.clone());
@@ -86,11 +76,7 @@ fn search_path(cell: &Cell) -> String {
         Tier::Unsandboxed => true,
         Tier::Sandboxed | Tier::Restricted => {
             entry.is_absolute()
-                && (cell
-                    .toolchain
-                    .roots
-                    .iter()
-                    .any(|root| entry.starts_with(root))
+                && (cell.toolchain.roots.iter().any(|root| entry.starts_with(root))
                     || !cell.hidden.iter().any(|hidden| entry.starts_with(hidden)))
         }
     };
@@ -98,8 +84,5 @@ fn search_path(cell: &Cell) -> String {
     env::join_paths(entries)
         .ok()
         .filter(|path| !path.is_empty())
-        .map_or_else(
-            || "/usr/local/bin:/usr/bin:/bin".to_owned(),
-            |path| path.to_string_lossy().into_owned(),
-        )
+        .map_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned(), |path| path.to_string_lossy().into_owned())
 }

@@ -70,28 +70,13 @@ pub(crate) fn take_inherited(number: RawFd) -> Option<OwnedFd> {
 fn close_from(first: RawFd) -> io::Result<()> {
     #[expect(unsafe_code, reason = "close_range has no safe wrapper")]
     // SAFETY: sets a flag on descriptors; no memory is touched.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            first,
-            libc::c_uint::MAX,
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn duplicate_to(from: RawFd, to: RawFd) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the target number is owned by nobody yet")]
     // SAFETY: runs in the child before exec, where no Rust value owns the number `to`.
     let done = unsafe { libc::dup2(from, to) };
-    if done == to {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if done == to { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

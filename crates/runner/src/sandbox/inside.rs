@@ -141,10 +141,7 @@ fn watch_leash(leash: &UnixStream, agent: Pid) -> Result<(), InsideError> {
         let _ = end_descendants();
         std::process::exit(1);
     };
-    thread::Builder::new()
-        .spawn(follow)
-        .map(drop)
-        .map_err(InsideError::Leash)
+    thread::Builder::new().spawn(follow).map(drop).map_err(InsideError::Leash)
 }
 
 fn wait_for(agent: Pid) -> Said {
@@ -172,9 +169,7 @@ impl Orders {
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
         self.limits.apply(self.tier).map_err(InsideError::Limits)?;
         let listener = match self.forward {
-            Some(port) => {
-                Some(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(InsideError::Forward)?)
-            }
+            Some(port) => Some(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(InsideError::Forward)?),
             None => None,
         };
         // All are set while there is one thread: they hold for it and what it starts.
@@ -201,10 +196,7 @@ impl Orders {
             .stdin(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(|source| InsideError::Start {
-                program: program.to_string_lossy().into_owned(),
-                source,
-            })?;
+            .map_err(|source| InsideError::Start { program: program.to_string_lossy().into_owned(), source })?;
         Ok(Pid::from_child(&child))
     }
 
@@ -253,11 +245,7 @@ impl Orders {
         let directory = door.parent().ok_or(InsideError::Arguments("no door"))?;
         Ok(Self {
             tier: tier.ok_or(InsideError::Arguments("no tier"))?,
-            paths: Paths {
-                writable,
-                readable,
-                door: directory.to_owned(),
-            },
+            paths: Paths { writable, readable, door: directory.to_owned() },
             door,
             forward,
             limits,

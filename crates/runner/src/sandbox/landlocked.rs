@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, PathFdError, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
 use super::{probe::Works, tier::Tier};
@@ -63,17 +62,13 @@ pub(super) fn available() -> Works {
         .and_then(Ruleset::create);
     match tried {
         Ok(_) => Works::Yes,
-        Err(error) => Works::No {
-            why: format!("is missing or too old in this kernel ({error})"),
-        },
+        Err(error) => Works::No { why: format!("is missing or too old in this kernel ({error})") },
     }
 }
 
 /// Restricts this thread and everything it starts. There is no way back.
 pub(super) fn restrict(tier: Tier, paths: &Paths) -> Result<(), LandlockError> {
-    let mut ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?;
+    let mut ruleset = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::from_all(NEWEST))?;
     if tier == Tier::Restricted {
         // A second lock behind the filter on sockets: no port is ever granted.
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
@@ -141,9 +136,6 @@ mod tests {
         let hidden = [root.path().join("home"), root.path().join("var/lib/secret")];
         let mut granted = all_but(root.path(), &hidden);
         granted.sort();
-        assert_eq!(
-            granted,
-            [root.path().join("usr"), root.path().join("var/log")]
-        );
+        assert_eq!(granted, [root.path().join("usr"), root.path().join("var/log")]);
     }
 }

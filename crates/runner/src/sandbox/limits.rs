@@ -63,11 +63,5 @@ fn lower(resource: Resource, to: Option<u64>) -> rustix::io::Result<()> {
     let Some(wanted) = to else { return Ok(()) };
     let now = getrlimit(resource);
     let value = now.maximum.map_or(wanted, |hard| hard.min(wanted));
-    setrlimit(
-        resource,
-        Rlimit {
-            current: Some(value),
-            maximum: Some(value),
-        },
-    )
+    setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
 }

@@ -43,9 +43,7 @@ pub struct Probe {
 impl Probe {
     /// The strongest tier that works here.
     pub fn best(&self) -> Option<Tier> {
-        [Tier::Sandboxed, Tier::Restricted]
-            .into_iter()
-            .find(|tier| self.supports(*tier) == Works::Yes)
+        [Tier::Sandboxed, Tier::Restricted].into_iter().find(|tier| self.supports(*tier) == Works::Yes)
     }
 
     /// Whether `tier` works here.
@@ -57,9 +55,7 @@ impl Probe {
         };
         for (name, works) in needs {
             if let Works::No { why } = works {
-                return Works::No {
-                    why: format!("{name} {why}"),
-                };
+                return Works::No { why: format!("{name} {why}") };
             }
         }
         Works::Yes
@@ -68,11 +64,7 @@ impl Probe {
 
 /// Tries everything out; takes some tens of milliseconds.
 pub fn probe() -> Probe {
-    Probe {
-        bubblewrap: try_bubblewrap(),
-        landlock: landlocked::available(),
-        seccomp: try_seccomp(),
-    }
+    Probe { bubblewrap: try_bubblewrap(), landlock: landlocked::available(), seccomp: try_seccomp() }
 }
 
 fn try_bubblewrap() -> Works {
@@ -85,32 +77,21 @@ fn try_bubblewrap() -> Works {
         .stdin(Stdio::null());
     match command.output() {
         Ok(output) if output.status.success() => Works::Yes,
-        Ok(output) => Works::No {
-            why: format!(
-                "was refused: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            ),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Works::No {
-            why: "is not installed (`bwrap` is not on the PATH)".into(),
-        },
-        Err(error) => Works::No {
-            why: format!("could not be started: {error}"),
-        },
+        Ok(output) => Works::No { why: format!("was refused: {}", String::from_utf8_lossy(&output.stderr).trim()) },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Works::No { why: "is not installed (`bwrap` is not on the PATH)".into() }
+        }
+        Err(error) => Works::No { why: format!("could not be started: {error}") },
     }
 }
 
 fn try_seccomp() -> Works {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Works::No {
-            why: "has no table for this processor".into(),
-        };
+        return Works::No { why: "has no table for this processor".into() };
     }
     if Path::new("/proc/sys/kernel/seccomp/actions_avail").exists() {
         Works::Yes
     } else {
-        Works::No {
-            why: "is not in this kernel".into(),
-        }
+        Works::No { why: "is not in this kernel".into() }
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter, sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter, sock_filter,
 };
 
 use super::tier::Tier;
@@ -97,31 +97,20 @@ pub(super) fn forbid(tier: Tier) -> Result<(), FilterError> {
 }
 
 fn programs(tier: Tier) -> Result<Vec<BpfProgram>, FilterError> {
-    let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
-        DENIED.iter().map(|number| (*number, Vec::new())).collect();
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|number| (*number, Vec::new())).collect();
     denied.insert(libc::SYS_socket, vec![other_families(tier)?]);
     denied.insert(libc::SYS_clone, clones_into_namespaces()?);
     denied.insert(libc::SYS_ioctl, terminal_injection()?);
     // The flags of clone3 lie behind a pointer that a filter cannot read. With ENOSYS the C
     // libraries fall back to clone, whose flags are checked above.
     let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    Ok(vec![
-        foreign_numbers(),
-        compile(absent, libc::ENOSYS)?,
-        compile(denied, libc::EPERM)?,
-    ])
+    Ok(vec![foreign_numbers(), compile(absent, libc::ENOSYS)?, compile(denied, libc::EPERM)?])
 }
 
 fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, FilterError> {
-    let processor: TargetArch = std::env::consts::ARCH
-        .try_into()
-        .map_err(|_| FilterError::Processor)?;
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(errno.unsigned_abs()),
-        processor,
-    )?;
+    let processor: TargetArch = std::env::consts::ARCH.try_into().map_err(|_| FilterError::Processor)?;
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno.unsigned_abs()), processor)?;
     Ok(BpfProgram::try_from(filter)?)
 }
 
@@ -130,12 +119,7 @@ fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProg
 fn other_families(tier: Tier) -> Result<SeccompRule, FilterError> {
     let allowed: &[i32] = match tier {
         Tier::Restricted => &[libc::AF_UNIX],
-        Tier::Sandboxed | Tier::Unsandboxed => &[
-            libc::AF_UNIX,
-            libc::AF_INET,
-            libc::AF_INET6,
-            libc::AF_NETLINK,
-        ],
+        Tier::Sandboxed | Tier::Unsandboxed => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
     };
     let conditions = allowed
         .iter()
@@ -167,17 +151,8 @@ fn terminal_injection() -> Result<Vec<SeccompRule>, FilterError> {
         .collect()
 }
 
-fn argument(
-    index: u8,
-    operator: SeccompCmpOp,
-    value: u64,
-) -> Result<SeccompCondition, FilterError> {
-    Ok(SeccompCondition::new(
-        index,
-        SeccompCmpArgLen::Dword,
-        operator,
-        value,
-    )?)
+fn argument(index: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, FilterError> {
+    Ok(SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)?)
 }
 
 /// On x86-64 every call has a second number in the x32 range, under the same architecture mark:
@@ -193,12 +168,7 @@ fn foreign_numbers() -> BpfProgram {
     vec![
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
-        step(
-            libc::BPF_RET | libc::BPF_K,
-            0,
-            0,
-            libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
-        ),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]
 }

@@ -108,11 +108,7 @@ mod tests {
 
     #[test]
     fn best_falls_to_restricted_only_when_bubblewrap_does_not_work() {
-        let mut here = Probe {
-            bubblewrap: Works::Yes,
-            landlock: Works::Yes,
-            seccomp: Works::Yes,
-        };
+        let mut here = Probe { bubblewrap: Works::Yes, landlock: Works::Yes, seccomp: Works::Yes };
         assert_eq!(TierChoice::Best.among(&here).unwrap(), Tier::Sandboxed);
         here.bubblewrap = no("is not installed");
         assert_eq!(TierChoice::Best.among(&here).unwrap(), Tier::Restricted);
@@ -122,17 +118,8 @@ mod tests {
 
     #[test]
     fn a_named_tier_is_refused_rather_than_lowered() {
-        let here = Probe {
-            bubblewrap: no("is not installed"),
-            landlock: Works::Yes,
-            seccomp: Works::Yes,
-        };
+        let here = Probe { bubblewrap: no("is not installed"), landlock: Works::Yes, seccomp: Works::Yes };
         let refused = TierChoice::Exactly(Tier::Sandboxed).among(&here);
-        assert!(
-            refused
-                .unwrap_err()
-                .to_string()
-                .contains("is not installed")
-        );
+        assert!(refused.unwrap_err().to_string().contains("is not installed"));
     }
 }

@@ -91,8 +91,7 @@ impl Toolchain {
 
     fn point(&mut self, variable: &str, to: PathBuf) {
         if to.exists() {
-            self.variables
-                .insert(variable.to_owned(), to.to_string_lossy().into_owned());
+            self.variables.insert(variable.to_owned(), to.to_string_lossy().into_owned());
         }
     }
 
@@ -159,21 +158,14 @@ mod tests {
         let home = home_with(&[".cargo/bin", ".rustup", ".ssh"]);
         fs::write(home.path().join(".cargo/credentials.toml"), "token").unwrap();
         let shown = in_home(home.path(), &[home.path().join(".cargo/bin")]);
-        assert_eq!(
-            shown.roots,
-            [home.path().join(".rustup"), home.path().join(".cargo/bin")]
-        );
+        assert_eq!(shown.roots, [home.path().join(".rustup"), home.path().join(".cargo/bin")]);
         assert!(shown.variables.contains_key("RUSTUP_HOME"));
     }
 
     #[test]
     fn the_home_itself_and_places_of_credentials_are_never_shown() {
         let home = home_with(&[".config/gh/bin", ".aws/bin"]);
-        let path = [
-            home.path().to_owned(),
-            home.path().join(".config/gh/bin"),
-            home.path().join(".aws/bin"),
-        ];
+        let path = [home.path().to_owned(), home.path().join(".config/gh/bin"), home.path().join(".aws/bin")];
         assert_eq!(in_home(home.path(), &path), Toolchain::default());
     }
 

@@ -90,9 +90,7 @@ where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
     spool::create(spool)?;
-    let attempt = Attempt {
-        spool: spool.to_owned(),
-    };
+    let attempt = Attempt { spool: spool.to_owned() };
     for _ in 0..TRIES {
         if let Some(lock) = try_lock(spool)? {
             let state = spool::seen_under_lock(spool)?;
@@ -113,9 +111,7 @@ where
 impl Attempt {
     /// The attempt of a spool, running or not.
     pub fn of_spool(spool: &Path) -> Self {
-        Self {
-            spool: spool.to_owned(),
-        }
+        Self { spool: spool.to_owned() }
     }
 
     /// What the spool says now.
@@ -175,11 +171,8 @@ where
         return Ok(spool::publish(spool, spool::EXIT, &stopped_before_start())?);
     }
     // Listening starts before anything slow, so that another server can wait for what comes.
-    let control = sockets::listen(&spool.join(spool::CONTROL))
-        .map_err(spool::file_error(spool, spool::CONTROL))?;
-    let mut order = prepare()
-        .await
-        .map_err(|error| ShimError::Prepare(error.into()))?;
+    let control = sockets::listen(&spool.join(spool::CONTROL)).map_err(spool::file_error(spool, spool::CONTROL))?;
+    let mut order = prepare().await.map_err(|error| ShimError::Prepare(error.into()))?;
     order.spool = spool.to_owned();
     hand_over(&order, lock, control).await?;
     if greeted(spool).await {
@@ -193,10 +186,7 @@ where
 
 /// Starts the shim, gives it the lock and the socket, and tells it what to do.
 async fn hand_over(order: &Launch, lock: File, control: UnixListener) -> Result<(), ShimError> {
-    let failed = |source| ShimError::Spawn {
-        program: order.program.clone(),
-        source,
-    };
+    let failed = |source| ShimError::Spawn { program: order.program.clone(), source };
     let document = serde_json::to_vec(order).map_err(|error| failed(error.into()))?;
     let log = spool::open_stream(&order.spool, spool::LOG)?;
     let mut command = Command::new(&order.program);
@@ -269,10 +259,5 @@ fn never_started(spool: &Path) -> ShimError {
 }
 
 fn stopped_before_start() -> Exit {
-    Exit {
-        exit: How::Stopped,
-        ended_at: Timestamp::now(),
-        stop_requested: true,
-        dropped_bytes: 0,
-    }
+    Exit { exit: How::Stopped, ended_at: Timestamp::now(), stop_requested: true, dropped_bytes: 0 }
 }

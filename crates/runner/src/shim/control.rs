@@ -52,11 +52,7 @@ pub(super) struct Progress {
 }
 
 /// Greets and serves everyone who connects, until the attempt has ended and they know it.
-pub(super) async fn serve(
-    listener: UnixListener,
-    progress: watch::Receiver<Progress>,
-    stop: CancellationToken,
-) {
+pub(super) async fn serve(listener: UnixListener, progress: watch::Receiver<Progress>, stop: CancellationToken) {
     let talks = TaskTracker::new();
     let mut end = progress.clone();
     let exited = end.wait_for(|progress| progress.exited);
@@ -135,10 +131,7 @@ impl Conversation {
         let stream = sockets::connect(&spool.join(spool::CONTROL))?;
         stream.set_nonblocking(true)?;
         let (reading, writing) = UnixStream::from_std(stream)?.into_split();
-        Ok(Self {
-            lines: BufReader::new(reading).lines(),
-            writing,
-        })
+        Ok(Self { lines: BufReader::new(reading).lines(), writing })
     }
 
     /// The next message; `None` when the shim is gone.

@@ -58,9 +58,8 @@ pub(super) fn fill_in(
     places: &Places,
 ) -> Result<(Vec<String>, BTreeMap<String, String>), NeedsTcp> {
     let fill = |text: &String| {
-        let text = text
-            .replace(HOLDPOINT, &places.holdpoint.to_string_lossy())
-            .replace(DOOR, &places.door.to_string_lossy());
+        let text =
+            text.replace(HOLDPOINT, &places.holdpoint.to_string_lossy()).replace(DOOR, &places.door.to_string_lossy());
         match &places.broker_url {
             Some(url) => Ok(text.replace(BROKER_URL, url)),
             None if text.contains(BROKER_URL) => Err(NeedsTcp),
@@ -68,10 +67,7 @@ pub(super) fn fill_in(
         }
     };
     let argv = argv.iter().map(fill).collect::<Result<_, _>>()?;
-    let env = env
-        .iter()
-        .map(|(name, value)| Ok((name.clone(), fill(value)?)))
-        .collect::<Result<_, _>>()?;
+    let env = env.iter().map(|(name, value)| Ok((name.clone(), fill(value)?))).collect::<Result<_, _>>()?;
     Ok((argv, env))
 }
 

@@ -22,10 +22,7 @@ impl Leash {
     pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let leash = Self {
-            stream: UnixStream::from_std(ours)?,
-            heard: Vec::new(),
-        };
+        let leash = Self { stream: UnixStream::from_std(ours)?, heard: Vec::new() };
         Ok((leash, theirs.into()))
     }
 

@@ -24,13 +24,7 @@ pub(super) struct Caps {
 /// Copies lines until the pipe ends; `grew` hears the size after each write. Returns how many
 /// bytes were dropped.
 pub(super) fn lines(mut from: impl Read, to: &File, caps: Caps, grew: impl Fn(u64)) -> u64 {
-    let mut lines = Lines {
-        caps,
-        line: Vec::new(),
-        written: 0,
-        dropped: 0,
-        ready: Vec::new(),
-    };
+    let mut lines = Lines { caps, line: Vec::new(), written: 0, dropped: 0, ready: Vec::new() };
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = match from.read(&mut chunk) {

@@ -38,14 +38,8 @@ fn shorten(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let incomplete = || io::Error::from(io::ErrorKind::InvalidInput);
     let directory = path.parent().ok_or_else(incomplete)?;
     let name = path.file_name().ok_or_else(incomplete)?;
-    let opened = rustix::fs::open(
-        directory,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let short = Path::new("/proc/self/fd")
-        .join(opened.as_raw_fd().to_string())
-        .join(name);
+    let opened = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let short = Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(name);
     Ok((opened, short))
 }
 

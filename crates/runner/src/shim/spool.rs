@@ -167,20 +167,13 @@ pub(super) fn open_lock(spool: &Path) -> Result<File, SpoolError> {
 
 /// Opens a growing file of the spool.
 pub(super) fn open_stream(spool: &Path, name: &str) -> Result<File, SpoolError> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(spool.join(name))
-        .map_err(file_error(spool, name))
+    OpenOptions::new().create(true).append(true).mode(0o600).open(spool.join(name)).map_err(file_error(spool, name))
 }
 
 /// Publishes a file so that it is whole or absent, even after a power loss.
 pub(super) fn publish<T: Serialize>(spool: &Path, name: &str, value: &T) -> Result<(), SpoolError> {
-    let mut bytes = serde_json::to_vec(value).map_err(|source| SpoolError::Damaged {
-        path: spool.join(name),
-        source,
-    })?;
+    let mut bytes =
+        serde_json::to_vec(value).map_err(|source| SpoolError::Damaged { path: spool.join(name), source })?;
     bytes.push(b'\n');
     publish_bytes(spool, name, &bytes).map_err(file_error(spool, name))
 }
@@ -190,12 +183,7 @@ fn publish_bytes(spool: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     // A name of its own keeps two who ask for a stop at once out of each other's way.
     let write = WRITES.fetch_add(1, Ordering::Relaxed);
     let temporary = spool.join(format!(".{name}.{}.{write}", std::process::id()));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, spool.join(name))?;
@@ -209,10 +197,8 @@ pub(super) fn read<T: DeserializeOwned>(spool: &Path, name: &str) -> Result<Opti
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(file_error(spool, name)(error)),
     };
-    let value = serde_json::from_slice(&bytes).map_err(|source| SpoolError::Damaged {
-        path: spool.join(name),
-        source,
-    })?;
+    let value =
+        serde_json::from_slice(&bytes).map_err(|source| SpoolError::Damaged { path: spool.join(name), source })?;
     Ok(Some(value))
 }
 
@@ -236,12 +222,7 @@ mod tests {
     use super::*;
 
     fn exit(exit: How) -> Exit {
-        Exit {
-            exit,
-            ended_at: "2026-01-02T03:04:05Z".parse().unwrap(),
-            stop_requested: false,
-            dropped_bytes: 0,
-        }
+        Exit { exit, ended_at: "2026-01-02T03:04:05Z".parse().unwrap(), stop_requested: false, dropped_bytes: 0 }
     }
 
     #[test]
@@ -250,10 +231,7 @@ mod tests {
         assert_eq!(line(How::Code(3)), r#"{"code":3}"#);
         assert_eq!(line(How::Signal(9)), r#"{"signal":9}"#);
         assert_eq!(line(How::Stopped), r#""stopped""#);
-        assert_eq!(
-            line(How::LaunchFailed("no".into())),
-            r#"{"launch_failed":"no"}"#
-        );
+        assert_eq!(line(How::LaunchFailed("no".into())), r#"{"launch_failed":"no"}"#);
     }
 
     #[test]
@@ -274,10 +252,7 @@ mod tests {
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         assert_eq!(look(spool.path()).unwrap(), Seen::Running);
         publish(spool.path(), EXIT, &exit(How::Code(0))).unwrap();
-        assert_eq!(
-            look(spool.path()).unwrap(),
-            Seen::Exited(exit(How::Code(0)))
-        );
+        assert_eq!(look(spool.path()).unwrap(), Seen::Exited(exit(How::Code(0))));
     }
 
     #[test]
@@ -286,9 +261,6 @@ mod tests {
         create(spool.path()).unwrap();
         drop(open_lock(spool.path()).unwrap());
         fs::write(spool.path().join(MARKER), "{").unwrap();
-        assert!(matches!(
-            look(spool.path()),
-            Err(SpoolError::Damaged { .. })
-        ));
+        assert!(matches!(look(spool.path()), Err(SpoolError::Damaged { .. })));
     }
 }

@@ -21,10 +21,7 @@ use crate::sandbox::{Marker, marked_processes, start_time};
 /// What a shim gets: its own grace for the agent and the time to kill and publish.
 const PATIENCE: Duration = Duration::from_secs(6);
 /// The longest wait for one killed process to be gone.
-const BURIAL: Timespec = Timespec {
-    tv_sec: 2,
-    tv_nsec: 0,
-};
+const BURIAL: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 /// Sweeps before giving up; each one kills everything that is there.
 const SWEEPS: u32 = 50;
 
@@ -42,9 +39,7 @@ pub async fn stop(spool: &Path) -> Result<Ended, ShimError> {
     }
     let owner = spool.to_owned();
     let swept = tokio::task::spawn_blocking(move || sweep(&owner)).await;
-    swept
-        .map_err(|error| ShimError::Stop(io::Error::other(error)))?
-        .map_err(ShimError::Stop)?;
+    swept.map_err(|error| ShimError::Stop(io::Error::other(error)))?.map_err(ShimError::Stop)?;
     match spool::look(spool)? {
         Seen::Exited(exit) => Ok(Ended::Exited(exit)),
         Seen::Lost => Ok(Ended::Lost),
@@ -93,9 +88,7 @@ fn sweep(spool: &Path) -> io::Result<()> {
             kill(pid, started)?;
         }
     }
-    Err(io::Error::other(
-        "processes of the attempt come back faster than they can be ended",
-    ))
+    Err(io::Error::other("processes of the attempt come back faster than they can be ended"))
 }
 
 /// Kills exactly the process that started then, and waits for its end. The descriptor is taken

@@ -32,9 +32,7 @@ use super::{
     sockets,
     spool::{self, Exit, How, ShimMarker, SpoolError},
 };
-use crate::sandbox::{
-    self, Cell, CellPlan, DOOR_SOCKET, Marker, Tier, end_descendants, inside::Said, start_time,
-};
+use crate::sandbox::{self, Cell, CellPlan, DOOR_SOCKET, Marker, Tier, end_descendants, inside::Said, start_time};
 
 /// Where the lock and the control socket are handed down.
 const LOCK_NUMBER: i32 = 3;
@@ -103,9 +101,7 @@ fn run() -> Result<(), ShimFault> {
     drop(document);
     // One thread, and the agent is started on it: the kernel ends a sandbox when the thread that
     // started it ends, and this one lives as long as the process.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(supervise(order, control))
 }
 
@@ -165,31 +161,15 @@ fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Pre
         limits: order.limits.clone(),
         marker: Marker::of_spool(&order.spool)?,
     })?;
-    Ok(Prepared {
-        order,
-        tier,
-        cell,
-        door: UnixListener::from_std(listener)?,
-        gateway: Arc::new(gateway),
-    })
+    Ok(Prepared { order, tier, cell, door: UnixListener::from_std(listener)?, gateway: Arc::new(gateway) })
 }
 
 /// Runs the agent to its end; when this returns none of its processes lives.
-async fn attempt(
-    prepared: Prepared,
-    progress: &Arc<watch::Sender<Progress>>,
-    stop: &CancellationToken,
-) -> Exit {
+async fn attempt(prepared: Prepared, progress: &Arc<watch::Sender<Progress>>, stop: &CancellationToken) -> Exit {
     if stop.is_cancelled() {
         return ending(How::Stopped, stop, 0);
     }
-    let Prepared {
-        order,
-        tier,
-        cell,
-        door,
-        gateway,
-    } = prepared;
+    let Prepared { order, tier, cell, door, gateway } = prepared;
     let closing = CancellationToken::new();
     let serving = tokio::spawn(gateway.serve(door, closing.clone().cancelled_owned()));
     let exit = match start(&order, tier, &cell, progress) {
@@ -229,17 +209,11 @@ fn start(
     let errors = spool::open_stream(&order.spool, spool::ERRORS)?;
     let (leash, their_end) = Leash::new()?;
     let mut command = cell.command(&places, &argv, &env)?;
-    command
-        .stdin(Stdio::from(their_end))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::from(their_end)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     // The command owns a copy of the other end of the leash, which must live in the cell alone.
     drop(command);
-    let caps = Caps {
-        total: order.limits.output_bytes,
-        line: order.limits.line_bytes,
-    };
+    let caps = Caps { total: order.limits.output_bytes, line: order.limits.line_bytes };
     let printed = child.stdout.take();
     let complained = child.stderr.take();
     let seen = Arc::clone(progress);
@@ -279,9 +253,7 @@ impl Agent {
         let pid = i32::try_from(self.child.id()).unwrap_or_default();
         let gone: JoinHandle<_> = tokio::task::spawn_blocking(end_descendants);
         let statuses = gone.await.ok().and_then(Result::ok).unwrap_or_default();
-        let killed_by = statuses
-            .get(&pid)
-            .and_then(|status| status.terminating_signal());
+        let killed_by = statuses.get(&pid).and_then(|status| status.terminating_signal());
         let dropped = last(&mut self.output).await + last(&mut self.errors).await;
         let how = match stop.is_cancelled() {
             true => How::Stopped,
@@ -318,12 +290,7 @@ fn complaint(spool: &Path) -> String {
 }
 
 fn ending(exit: How, stop: &CancellationToken, dropped_bytes: u64) -> Exit {
-    Exit {
-        exit,
-        ended_at: Timestamp::now(),
-        stop_requested: stop.is_cancelled(),
-        dropped_bytes,
-    }
+    Exit { exit, ended_at: Timestamp::now(), stop_requested: stop.is_cancelled(), dropped_bytes }
 }
 
 fn marker(tier: Tier) -> Result<ShimMarker, ShimFault> {
@@ -339,7 +306,5 @@ fn marker(tier: Tier) -> Result<ShimMarker, ShimFault> {
 
 /// Names this boot of the machine; pids mean nothing across boots.
 pub(super) fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }

@@ -16,8 +16,7 @@ const COUNTED: &str = "echo start >> starts; echo ready; while [ ! -e go ]; do s
 fn wrapped(place: &Place, order: &mut Launch, first: &str) {
     let wrapper = place.path("wrapper");
     let probe = program().display().to_string();
-    let script =
-        format!("#!/bin/sh\nif [ \"$1\" = shim ]; then {first}; fi\nexec {probe} \"$@\"\n");
+    let script = format!("#!/bin/sh\nif [ \"$1\" = shim ]; then {first}; fi\nexec {probe} \"$@\"\n");
     fs::write(&wrapper, script).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(&wrapper, mode).unwrap();

@@ -23,17 +23,14 @@ use crate::support::{Place, exit_of, until_output};
 const ALL: [Tier; 3] = [Tier::Sandboxed, Tier::Restricted, Tier::Unsandboxed];
 
 /// Leaves a daemon that is in another session and another group and has lost its parent.
-const DAEMON: &str = "mkfifo up; (setsid sh -c '(trap \"\" TERM HUP; echo up > up; exec sleep 7777) &' &); read x < up; echo ready;";
+const DAEMON: &str =
+    "mkfifo up; (setsid sh -c '(trap \"\" TERM HUP; echo up > up; exec sleep 7777) &' &); read x < up; echo ready;";
 
 async fn check(tier: Tier, argv: &[&str], expected: How) {
     let place = Place::new();
     let attempt = place.start(place.order(tier, argv)).await;
     let exit = exit_of(attempt.wait().await.unwrap());
-    assert_eq!(
-        (exit.exit, exit.stop_requested),
-        (expected, false),
-        "{tier}"
-    );
+    assert_eq!((exit.exit, exit.stop_requested), (expected, false), "{tier}");
     assert_eq!(attempt.marker().unwrap().unwrap().tier, tier);
 }
 
@@ -92,11 +89,7 @@ async fn stop_ends_an_agent_that_ignores_it_and_its_daemon_within_ten_seconds() 
         let asked = Instant::now();
         let exit = exit_of(attempt.stop().await.unwrap());
         assert!(asked.elapsed() < Duration::from_secs(10), "{tier}");
-        assert_eq!(
-            (exit.exit, exit.stop_requested),
-            (How::Stopped, true),
-            "{tier}"
-        );
+        assert_eq!((exit.exit, exit.stop_requested), (How::Stopped, true), "{tier}");
         assert_eq!(place.processes(), [0; 0], "{tier}");
     }
 }
@@ -142,10 +135,7 @@ async fn killing_the_shim_ends_everything_and_leaves_it_lost() {
         assert!(alive.len() > 2, "{tier}");
         kill_process(shim_of(&attempt), Signal::KILL).unwrap();
         assert_eq!(attempt.wait().await.unwrap(), Ended::Lost, "{tier}");
-        let soon = Timespec {
-            tv_sec: 5,
-            tv_nsec: 0,
-        };
+        let soon = Timespec { tv_sec: 5, tv_nsec: 0 };
         for process in &alive {
             let ended = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&soon)).unwrap();
             assert_eq!(ended, 1, "{tier}: a process outlived its shim");
@@ -183,10 +173,7 @@ async fn leftovers_of_a_dead_shim_and_a_dead_init_are_found_by_their_marker() {
     kill_process(init, Signal::KILL).unwrap();
     kill_process(shim, Signal::KILL).unwrap();
     assert_eq!(attempt.wait().await.unwrap(), Ended::Lost);
-    assert!(
-        !place.processes().is_empty(),
-        "there must be leftovers to find"
-    );
+    assert!(!place.processes().is_empty(), "there must be leftovers to find");
     stop(&place.spool()).await.unwrap();
     assert_eq!(place.processes(), [0; 0]);
 }

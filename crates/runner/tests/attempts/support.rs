@@ -27,7 +27,16 @@ pub(crate) fn program() -> PathBuf {
 }
 
 pub(crate) fn grant() -> broker::Grant {
-    serde_json::from_str("{}").unwrap()
+    broker::Grant {
+        run: "test".to_owned(),
+        attempt: "test".to_owned(),
+        role: "implementer".to_owned(),
+        visit: 1,
+        upstreams: Vec::new(),
+        limit: None,
+        retry: broker::RetryPolicy::default(),
+        max_calls: None,
+    }
 }
 
 /// A data directory with a token and a database beside workspace, session and spool.
@@ -61,11 +70,7 @@ impl Place {
     }
 
     pub(crate) fn order(&self, tier: Tier, argv: &[&str]) -> Launch {
-        let (name, value) = self
-            .canary()
-            .split_once('=')
-            .map(|(n, v)| (n.to_owned(), v.to_owned()))
-            .unwrap();
+        let (name, value) = self.canary().split_once('=').map(|(n, v)| (n.to_owned(), v.to_owned())).unwrap();
         Launch {
             spool: self.spool(),
             workspace: self.path("data/workspace"),
@@ -82,9 +87,7 @@ impl Place {
     }
 
     pub(crate) async fn start(&self, order: Launch) -> Attempt {
-        start_or_adopt(&self.spool(), async || Ok::<_, ShimError>(order))
-            .await
-            .unwrap()
+        start_or_adopt(&self.spool(), async || Ok::<_, ShimError>(order)).await.unwrap()
     }
 
     pub(crate) fn output(&self) -> String {
@@ -127,11 +130,8 @@ impl Place {
     pub(crate) fn processes(&self) -> Vec<i32> {
         let canary = self.canary();
         let has_canary = |pid: &i32| {
-            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-                environ
-                    .split(|byte| *byte == 0)
-                    .any(|variable| variable == canary.as_bytes())
-            })
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|variable| variable == canary.as_bytes()))
         };
         fs::read_dir("/proc")
             .unwrap()

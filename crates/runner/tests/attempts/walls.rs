@@ -23,11 +23,7 @@ const HOLDING: [Tier; 2] = [Tier::Sandboxed, Tier::Restricted];
 #[test]
 fn this_machine_enforces_every_holding_tier() {
     let here = probe();
-    for (name, works) in [
-        ("bubblewrap", &here.bubblewrap),
-        ("Landlock", &here.landlock),
-        ("seccomp", &here.seccomp),
-    ] {
+    for (name, works) in [("bubblewrap", &here.bubblewrap), ("Landlock", &here.landlock), ("seccomp", &here.seccomp)] {
         match works {
             Works::Yes => println!("{name}: enforced"),
             Works::No { why } => println!("{name}: unavailable: {why}"),
@@ -62,11 +58,7 @@ async fn an_agent_writes_its_workspace_and_nothing_outside() {
         }
         assert!(!place.path("outside/canary").exists(), "{tier}");
         assert!(!place.path("data/canary").exists(), "{tier}");
-        assert_eq!(
-            fs::read_to_string(place.path("outside/private")).unwrap(),
-            "SECRET",
-            "{tier}"
-        );
+        assert_eq!(fs::read_to_string(place.path("outside/private")).unwrap(), "SECRET", "{tier}");
     }
 }
 
@@ -107,11 +99,8 @@ fn a_home_is_hidden_but_for_its_toolchains_and_so_are_the_servers_variables() {
             fs::set_permissions(&path, mode).unwrap();
         }
         let home = home.display().to_string();
-        let mut neighbour = Command::new("sleep")
-            .arg("7777")
-            .env("TOKEN_OF_ANOTHER_PROGRAM", "SECRET")
-            .spawn()
-            .unwrap();
+        let mut neighbour =
+            Command::new("sleep").arg("7777").env("TOKEN_OF_ANOTHER_PROGRAM", "SECRET").spawn().unwrap();
         let script = format!(
             "tool; cat {home}/.ssh/* {home}/.cargo/cred* {home}/notes.txt /proc/*/environ 2>/dev/null; \
              (echo x >> {home}/.cargo/bin/tool) 2>/dev/null; cat /proc/{neighbour}/environ 2>/dev/null; echo; \
@@ -120,12 +109,8 @@ fn a_home_is_hidden_but_for_its_toolchains_and_so_are_the_servers_variables() {
         );
         let order = place.order(tier, &["sh", "-c", &script]);
         let path = format!("{home}/.cargo/bin:/usr/bin:/bin");
-        let env = [
-            ("HOME", home.as_str()),
-            ("PATH", path.as_str()),
-            ("LANG", "C.UTF-8"),
-            ("ANTHROPIC_API_KEY", "SECRET"),
-        ];
+        let env =
+            [("HOME", home.as_str()), ("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("ANTHROPIC_API_KEY", "SECRET")];
         let output = place.server(&order, "live", &env);
         assert!(output.status.success(), "{output:?}");
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -176,11 +161,7 @@ async fn the_network_of_the_host_is_out_of_reach() {
         let printed = place.shell(tier, &script).await;
         let refused = printed.lines().filter(|l| l.starts_with("error")).count();
         assert!(refused >= 3, "{tier}: {printed}");
-        assert_eq!(
-            tcp.accept().unwrap_err().kind(),
-            ErrorKind::WouldBlock,
-            "{tier}"
-        );
+        assert_eq!(tcp.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
         let heard = udp.recv(&mut [0; 16]);
         assert_eq!(heard.unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
     }
@@ -208,11 +189,7 @@ async fn unix_sockets_of_the_host_are_out_of_reach() {
         let printed = place.shell(tier, &script).await;
         assert!(!printed.is_empty() && printed.lines().all(|line| line.starts_with("error")));
         for listener in [nameless, named] {
-            assert_eq!(
-                listener.accept().unwrap_err().kind(),
-                ErrorKind::WouldBlock,
-                "{tier}"
-            );
+            assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
         }
     }
 }
@@ -223,9 +200,7 @@ async fn the_broker_answers_through_its_door_and_over_tcp() {
         let place = Place::new();
         let tcp = match tier {
             Tier::Restricted => "",
-            Tier::Sandboxed | Tier::Unsandboxed => {
-                "\"$HOLDPOINT_BIN\" reach tcp ${HOLDPOINT_BROKER_URL#http://}"
-            }
+            Tier::Sandboxed | Tier::Unsandboxed => "\"$HOLDPOINT_BIN\" reach tcp ${HOLDPOINT_BROKER_URL#http://}",
         };
         let script = format!("\"$HOLDPOINT_BIN\" reach unix $HOLDPOINT_DOOR\n{tcp}");
         let printed = place.shell(tier, &script).await;
@@ -241,10 +216,7 @@ async fn an_agent_that_needs_tcp_is_not_started_where_there_is_none() {
     let argv = ["echo", runner::shim::BROKER_URL];
     let attempt = place.start(place.order(Tier::Restricted, &argv)).await;
     let ended = format!("{:?}", attempt.wait().await.unwrap());
-    assert!(
-        ended.contains("LaunchFailed") && ended.contains("TCP"),
-        "{ended}"
-    );
+    assert!(ended.contains("LaunchFailed") && ended.contains("TCP"), "{ended}");
 }
 
 #[tokio::test]
@@ -314,14 +286,8 @@ async fn the_known_gap_of_restricted_is_that_hidden_files_can_be_counted_not_rea
 #[tokio::test]
 async fn limits_hold_for_files_and_cores() {
     let place = Place::new();
-    let mut order = place.order(
-        Tier::Sandboxed,
-        &[
-            "sh",
-            "-c",
-            "ulimit -c; ulimit -n; head -c 9000 /dev/zero > big; stat -c %s big",
-        ],
-    );
+    let mut order = place
+        .order(Tier::Sandboxed, &["sh", "-c", "ulimit -c; ulimit -n; head -c 9000 /dev/zero > big; stat -c %s big"]);
     order.limits.file_bytes = 4096;
     order.limits.open_files = 64;
     place.start(order).await.wait().await.unwrap();
@@ -334,10 +300,7 @@ async fn a_workspace_that_would_show_the_data_directory_is_refused() {
     let mut order = place.order(Tier::Sandboxed, &["true"]);
     order.workspace = place.root.path().to_owned();
     let ended = place.start(order).await.wait().await.unwrap();
-    assert!(
-        format!("{ended:?}").contains("must stay hidden"),
-        "{ended:?}"
-    );
+    assert!(format!("{ended:?}").contains("must stay hidden"), "{ended:?}");
 }
 
 #[tokio::test]

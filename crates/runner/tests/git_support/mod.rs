@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use runner::git::{
-    Author, BranchName, CommitId, CommitText, LandRequest, PrivateRepo, Strategy, UserRepo,
-    harvest, materialise,
+    Author, BranchName, CommitId, CommitText, LandRequest, PrivateRepo, Strategy, UserRepo, harvest, materialise,
 };
 use tempfile::TempDir;
 
@@ -29,11 +28,7 @@ impl World {
         write(&top, "src/lib.rs", "fn main() {}\n");
         write(&top, "run.sh", "#!/bin/sh\n");
         write(&top, ".gitignore", "target/\n*.log\n");
-        fs::set_permissions(
-            top.join("run.sh"),
-            std::os::unix::fs::PermissionsExt::from_mode(0o755),
-        )
-        .unwrap();
+        fs::set_permissions(top.join("run.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         commit_all(&top, "start");
         Self::over(dir, &top)
     }
@@ -42,12 +37,7 @@ impl World {
         let user = UserRepo::open(top).unwrap();
         let private = PrivateRepo::open(&dir.path().join("private"), &user).unwrap();
         let base = private.import_base(&user, &branch("main")).unwrap();
-        Self {
-            dir,
-            user,
-            private,
-            base,
-        }
+        Self { dir, user, private, base }
     }
 
     pub(crate) fn top(&self) -> PathBuf {
@@ -73,9 +63,7 @@ impl World {
         let tree = harvest(&self.private, &workspace, &self.base, &[]).unwrap();
         let name = branch("autonomous/x");
         self.private.create_branch(&name, &self.base).unwrap();
-        self.private
-            .commit_tree(&name, &self.base, &tree, &text("work", "r1", "r1/1"))
-            .unwrap()
+        self.private.commit_tree(&name, &self.base, &tree, &text("work", "r1", "r1/1")).unwrap()
     }
 
     pub(crate) fn land_request(&self, tip: &CommitId, strategy: Strategy) -> LandRequest {
@@ -102,10 +90,7 @@ pub(crate) fn text(message: &str, run: &str, effect: &str) -> CommitText {
             ("Holdpoint-Effect".to_owned(), effect.to_owned()),
         ],
         when: "2026-01-02T03:04:05Z".parse().unwrap(),
-        author: Author {
-            name: "Ada".to_owned(),
-            email: "ada@example.com".to_owned(),
-        },
+        author: Author { name: "Ada".to_owned(), email: "ada@example.com".to_owned() },
     }
 }
 
@@ -167,9 +152,7 @@ fn collect(top: &Path, dir: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 pub(crate) fn guarded(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = snapshot(top);
     files.retain(|path, _| {
-        !["objects", "refs", "logs"]
-            .iter()
-            .any(|name| path.starts_with(Path::new(".git").join(name)))
+        !["objects", "refs", "logs"].iter().any(|name| path.starts_with(Path::new(".git").join(name)))
     });
     files
 }

@@ -1,0 +1,36 @@
+# Holdpoint. `make help` lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+YES ?=
+
+.PHONY: help demo test check crash crash-all bench setup fmt
+
+help: ## What there is
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: ## Install what tests and the sandbox need (bubblewrap; cargo-nextest if it is missing)
+	@.ci/setup
+
+demo: ## Run the whole story on a sample repository; YES=1 answers everything itself
+	@.ci/setup --demo
+	$(CARGO) build --locked --package holdpoint
+	target/debug/holdpoint demo $(if $(YES),--yes,)
+
+check: ## Format and lints
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+test: setup check ## Everything that must hold, with a sample of the crash suite
+	$(CARGO) build --locked --package holdpoint
+	$(CARGO) nextest run --locked --workspace
+
+crash: setup ## Kill the server at every boundary of every scenario
+	$(CARGO) build --locked --package holdpoint
+	$(CARGO) run --locked --package tests --bin crash
+
+bench: ## Speed and memory, beside the limits of the raw database
+	$(CARGO) run --locked --release --package tests --bin bench
+
+fmt: ## Format
+	$(CARGO) fmt --all

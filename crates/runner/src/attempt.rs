@@ -1,0 +1,164 @@
+//! One process under its shim, followed to its end: activity is passed on, paid calls are counted.
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use broker::calls::{CallRecord, Outcome as CallOutcome};
+use domain::{Micros, SpendReport};
+use drivers::{Decoded, Own};
+use engine::{Job, boundary};
+use futures_util::StreamExt as _;
+
+use crate::hands::{Activity, Hands};
+use crate::shim::client::{Attempt, Ended};
+use crate::trouble::Trouble;
+
+/// Files of a spool that are read here.
+const OUTPUT: &str = "output.jsonl";
+const CALLS: &str = "calls.jsonl";
+
+/// Follows an attempt to its end. Every paid call is stored before this returns.
+pub(crate) async fn follow(
+    hands: &Hands,
+    job: &Job,
+    stage: &str,
+    spool: &Path,
+    attempt: &Attempt,
+) -> Result<Ended, Trouble> {
+    let mut reader = Reader { path: spool.join(OUTPUT), offset: 0, rest: Vec::new() };
+    let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    let mut messages = attempt.follow();
+    while messages.next().await.is_some() {
+        for line in reader.lines() {
+            if let Decoded::Event(event) = Own::decode(&line) {
+                // Nobody may be watching.
+                let _ = hands.activity.send(Activity { run: job.id.run.clone(), stage: stage.to_owned(), event });
+            }
+        }
+        counter.tell(job).await?;
+    }
+    let ended = attempt.wait().await?;
+    boundary("agent.ended");
+    counter.tell(job).await?;
+    if ended == Ended::Lost {
+        counter.tell_unsettled(job).await?;
+    }
+    Ok(ended)
+}
+
+/// Counts what an attempt has spent, for one that nobody follows any more.
+pub(crate) async fn settle(job: &Job, spool: &Path, number: u32) -> Result<(), Trouble> {
+    let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    counter.tell_as(job, number).await
+}
+
+/// New whole lines of a growing file.
+struct Reader {
+    path: PathBuf,
+    offset: u64,
+    rest: Vec<u8>,
+}
+
+impl Reader {
+    fn lines(&mut self) -> Vec<String> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        // Activity is for watching only: a file that cannot be read now is read next time.
+        let read = std::fs::File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.offset))?;
+            file.read_to_end(&mut bytes)
+        });
+        self.offset += read.map_or(0, |count| count as u64);
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.rest = bytes.split_off(end);
+        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    }
+}
+
+/// Tells the engine about settled calls, each once, in the order they were settled.
+struct Counter {
+    spool: PathBuf,
+    told: usize,
+}
+
+impl Counter {
+    async fn tell(&mut self, job: &Job) -> Result<(), Trouble> {
+        self.tell_as(job, job.id.number).await
+    }
+
+    async fn tell_as(&mut self, job: &Job, effect: u32) -> Result<(), Trouble> {
+        let settled: Vec<SpendReport> = self.records()?.iter().filter_map(paid).collect();
+        let new = settled.len();
+        for (index, mut spend) in settled.into_iter().enumerate().skip(self.told) {
+            spend.effect = effect;
+            spend.call = ordinal(index);
+            job.spend.report(spend).await;
+        }
+        self.told = new;
+        Ok(())
+    }
+
+    /// The shim died: a call that was reserved and never settled may have been paid for, so it counts.
+    async fn tell_unsettled(&mut self, job: &Job) -> Result<(), Trouble> {
+        let records = self.records()?;
+        let settled: Vec<u32> = records
+            .iter()
+            .filter_map(|record| match record {
+                CallRecord::Settled(settled) => Some(settled.call),
+                CallRecord::Reserved(_) => None,
+            })
+            .collect();
+        for record in &records {
+            let CallRecord::Reserved(reserved) = record else { continue };
+            if settled.contains(&reserved.call) {
+                continue;
+            }
+            let spend = SpendReport {
+                effect: job.id.number,
+                call: ordinal(self.told),
+                model: reserved.model.clone(),
+                input_tokens: 0,
+                output_tokens: 0,
+                cost: reserved.micro_usd.map(|micros| Micros(micros.0)),
+            };
+            job.spend.report(spend).await;
+            self.told += 1;
+        }
+        Ok(())
+    }
+
+    fn records(&self) -> Result<Vec<CallRecord>, Trouble> {
+        let path = self.spool.join(CALLS);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        broker::calls::read(&path).map_err(|error| Trouble::of(&error))
+    }
+}
+
+fn ordinal(index: usize) -> u32 {
+    u32::try_from(index + 1).unwrap_or(u32::MAX)
+}
+
+/// A settled call that reached an upstream; refused ones cost nothing.
+fn paid(record: &CallRecord) -> Option<SpendReport> {
+    let CallRecord::Settled(settled) = record else { return None };
+    match settled.outcome {
+        CallOutcome::Budget | CallOutcome::PriceUnknown | CallOutcome::CallLimit | CallOutcome::Refused => return None,
+        CallOutcome::Ok
+        | CallOutcome::Error
+        | CallOutcome::Cut
+        | CallOutcome::Stalled
+        | CallOutcome::Malformed
+        | CallOutcome::Empty
+        | CallOutcome::Abandoned
+        | CallOutcome::ScriptOver => {}
+    }
+    Some(SpendReport {
+        effect: 0,
+        call: 0,
+        model: settled.model.clone(),
+        input_tokens: settled.input_tokens + settled.cache_read_tokens + settled.cache_write_tokens,
+        output_tokens: settled.output_tokens,
+        cost: settled.micro_usd.map(|micros| Micros(micros.0)),
+    })
+}

@@ -1,0 +1,11 @@
+//! One file per effect.
+
+pub(crate) mod clean_up;
+pub(crate) mod land;
+pub(crate) mod open_branch;
+pub(crate) mod prove;
+pub(crate) mod publish;
+pub(crate) mod push_remote;
+pub(crate) mod run_agent;
+pub(crate) mod stop_agent;
+pub(crate) mod write_record;

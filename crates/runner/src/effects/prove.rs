@@ -1,0 +1,119 @@
+//! Runs the declared checks on a commit, each as a process of its own in a clean checkout, in the sandbox.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use domain::{Check, CheckResult, CommitId, EffectId, Outcome, Proof};
+use engine::{Job, boundary};
+
+use crate::commission::PrepareError;
+use crate::git;
+use crate::hands::Hands;
+use crate::repos::{Repos, to_git};
+use crate::sandbox::{Limits, TierChoice};
+use crate::shim::client::{Ended, start_or_adopt};
+use crate::shim::{How, Launch};
+use crate::trouble::Trouble;
+
+const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
+const TAIL_LINES: usize = 60;
+const TAIL_BYTES: usize = 8 * 1024;
+
+pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
+    Ok(Outcome::Proved { proof: prove(hands, job, commit, 0).await? })
+}
+
+/// Runs all checks; `first` keeps apart the processes of several proofs within one effect.
+pub(crate) async fn prove(hands: &Hands, job: &Job, commit: &CommitId, first: usize) -> Result<Proof, Trouble> {
+    let mut checks = Vec::new();
+    for (index, check) in job.run.opened().config.checks.iter().enumerate() {
+        checks.push(run_check(hands, job, commit, check, first + index).await?);
+    }
+    let ground = hands.paths.proving_ground(&job.id);
+    hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&ground)?)).await?;
+    Ok(Proof { commit: commit.clone(), checks })
+}
+
+async fn run_check(
+    hands: &Hands,
+    job: &Job,
+    commit: &CommitId,
+    check: &Check,
+    part: usize,
+) -> Result<CheckResult, Trouble> {
+    let spool = hands.paths.spool(&job.id, Some(part));
+    boundary("check.before");
+    let attempt = start_or_adopt(&spool, || prepare(hands, job, commit, check, part)).await?;
+    let ended = match tokio::time::timeout(CHECK_LIMIT, attempt.wait()).await {
+        Ok(ended) => ended?,
+        Err(_) => attempt.stop().await?,
+    };
+    boundary("check.after");
+    let exit = match &ended {
+        Ended::Lost => return Err(Trouble::new(format!("the supervisor of the check `{}` was killed", check.name))),
+        Ended::Exited(exit) => match &exit.exit {
+            How::Code(code) => Some(*code),
+            How::Signal(_) | How::Stopped => None,
+            How::LaunchFailed(message) => {
+                return Err(Trouble::new(format!("the check `{}` could not be started: {message}", check.name)));
+            }
+        },
+    };
+    let tail = tail(&spool);
+    Ok(CheckResult { name: check.name.clone(), command: check.command.clone(), exit, tail })
+}
+
+async fn prepare(
+    hands: &Hands,
+    job: &Job,
+    commit: &CommitId,
+    check: &Check,
+    part: usize,
+) -> Result<Launch, PrepareError> {
+    let ground = hands.paths.proving_ground(&job.id);
+    let home = hands.paths.spool(&job.id, Some(part)).join("home");
+    let (paths, inner, commit, place, made) =
+        (hands.paths.clone(), job.clone(), commit.clone(), ground.clone(), home.clone());
+    let lay_out = move || {
+        let repos = Repos::open(&paths, &inner.run)?;
+        std::fs::create_dir_all(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
+        Ok(git::materialise(&repos.private, &to_git(&commit)?, &place)?)
+    };
+    hands.blocking(&job.id.run, lay_out).await?;
+    Ok(launch(hands, &job.id, check, part, &ground, &home))
+}
+
+fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: &Path, home: &Path) -> Launch {
+    // Both streams in one, in the order they were written.
+    let command = format!("exec 2>&1\n{}", check.command);
+    Launch {
+        spool: hands.paths.spool(effect, Some(part)),
+        workspace: ground.to_owned(),
+        session: home.to_owned(),
+        extra_ro: Vec::new(),
+        hide: vec![hands.paths.home().to_owned()],
+        argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command],
+        env: BTreeMap::new(),
+        tier: TierChoice::Best,
+        grant: crate::models::nothing(effect),
+        limits: Limits::default(),
+        program: hands.program.clone(),
+    }
+}
+
+/// The end of what a check printed.
+fn tail(spool: &Path) -> String {
+    let bytes = std::fs::read(spool.join("output.jsonl")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(TAIL_LINES);
+    let text = lines[from..].join("\n");
+    match text.len().checked_sub(TAIL_BYTES) {
+        None | Some(0) => text,
+        Some(over) => {
+            let at = text.char_indices().map(|(at, _)| at).find(|at| *at >= over).unwrap_or(over);
+            format!("…{}", &text[at..])
+        }
+    }
+}

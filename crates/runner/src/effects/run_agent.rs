@@ -1,0 +1,121 @@
+//! Lets an agent work on a stage, and commits what it hands in.
+
+use std::path::Path;
+
+use domain::{AgentEnd, AgentTask, CommitId, Outcome};
+use drivers::{HandIn, RESULT_FILE};
+use engine::{Job, boundary};
+
+use crate::attempt;
+use crate::commission;
+use crate::git;
+use crate::hand_in::{self, Refused};
+use crate::hands::Hands;
+use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
+use crate::shim::How;
+use crate::shim::client::{Ended, start_or_adopt};
+use crate::trouble::Trouble;
+
+pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Outcome, Trouble> {
+    let spool = hands.paths.spool(&job.id, None);
+    let session = hands.paths.session(&job.id.run, &task.session);
+    boundary("agent.before");
+    let attempt = start_or_adopt(&spool, || commission::prepare(hands, job, task)).await?;
+    boundary("agent.started");
+    let ended = attempt::follow(hands, job, &task.stage, &spool, &attempt).await?;
+    let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
+    let end = conclude(hands, job, task, &session, &spool, &ended).await?;
+    let wip = match &end {
+        AgentEnd::Submitted(_) => None,
+        AgentEnd::Asked { .. }
+        | AgentEnd::Crashed { .. }
+        | AgentEnd::ModelFailed { .. }
+        | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, &task.at).await?,
+    };
+    boundary("agent.after");
+    Ok(Outcome::AgentEnded { end, tier, wip })
+}
+
+async fn conclude(
+    hands: &Hands,
+    job: &Job,
+    task: &AgentTask,
+    session: &Path,
+    spool: &Path,
+    ended: &Ended,
+) -> Result<AgentEnd, Trouble> {
+    if *ended == Ended::Lost {
+        return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
+    }
+    let Some(handed_in) = read_result(session)? else {
+        return Ok(AgentEnd::Crashed { reason: last_words(ended, spool) });
+    };
+    let submitted = match handed_in {
+        HandIn::Questions { questions } => return Ok(AgentEnd::Asked { questions }),
+        HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
+        HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
+        HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),
+        work @ (HandIn::Plan(_) | HandIn::Pulse(_) | HandIn::Review(_)) => {
+            let (paths, job, task) = (hands.paths.clone(), job.clone(), task.clone());
+            let id = job.id.run.clone();
+            hands.blocking(&id, move || hand_in::commit(&paths, &job, &task, work)).await?
+        }
+    };
+    match submitted {
+        Ok(submission) => Ok(AgentEnd::Submitted(Box::new(submission))),
+        Err(Refused(reason)) => {
+            commission::note_refusal(session, &reason)?;
+            Ok(AgentEnd::Crashed { reason })
+        }
+    }
+}
+
+fn read_result(session: &Path) -> Result<Option<HandIn>, Trouble> {
+    let path = session.join(RESULT_FILE);
+    match std::fs::read(&path) {
+        // What an agent writes is its own business; if it cannot be read, nothing was handed in.
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::io("reading", &path, &error)),
+    }
+}
+
+fn last_words(ended: &Ended, spool: &Path) -> String {
+    let how = match ended {
+        Ended::Lost => "was lost".to_owned(),
+        Ended::Exited(exit) => match &exit.exit {
+            How::Code(code) => format!("ended with exit code {code}"),
+            How::Signal(signal) => format!("was ended by signal {signal}"),
+            How::Stopped => "was stopped".to_owned(),
+            How::LaunchFailed(message) => return format!("it could not be started: {message}"),
+        },
+    };
+    let said = std::fs::read_to_string(spool.join("stderr.log")).unwrap_or_default();
+    let tail: Vec<&str> = said.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+    let tail: Vec<&str> = tail.into_iter().rev().collect();
+    match tail.as_slice() {
+        [] => format!("it {how} without handing anything in"),
+        lines => format!("it {how} without handing anything in: {}", lines.join(" / ")),
+    }
+}
+
+/// Commits the unfinished tree under a ref of its own, so that no restart and no clean-up loses it.
+pub(crate) async fn keep_unfinished(hands: &Hands, job: &Job, at: &CommitId) -> Result<Option<CommitId>, Trouble> {
+    let (paths, job, at) = (hands.paths.clone(), job.clone(), to_git(at)?);
+    let id = job.id.run.clone();
+    hands
+        .blocking(&id, move || {
+            let workspace = paths.workspace(&job.id.run);
+            if !workspace.is_dir() {
+                return Ok(None);
+            }
+            let repos = Repos::open(&paths, &job.run)?;
+            let name = git::BranchName::parse(&format!("{}/{}", job.id.run, job.id.number))?;
+            let text = commit_text(&job.id, "unfinished", "Unfinished work".to_owned(), wished_at(&job.run, &job.id));
+            match git::rescue(&repos.private, &workspace, &at, &name, &text)? {
+                git::Rescued::Nothing => Ok(None),
+                git::Rescued::Kept { commit, .. } => from_git(&commit).map(Some),
+            }
+        })
+        .await
+}

@@ -1,0 +1,25 @@
+//! Ends an agent's processes and keeps its unfinished tree.
+
+use domain::{EffectId, Outcome};
+use engine::{Job, boundary};
+
+use super::run_agent::keep_unfinished;
+use crate::attempt;
+use crate::hands::Hands;
+use crate::shim::client::Attempt;
+use crate::trouble::Trouble;
+
+pub(crate) async fn run(hands: &Hands, job: &Job, target: u32) -> Result<Outcome, Trouble> {
+    let spool = hands.paths.spool(&EffectId { run: job.id.run.clone(), number: target }, None);
+    if spool.exists() {
+        boundary("stop.before");
+        Attempt::of_spool(&spool).stop().await?;
+        boundary("stop.after");
+        attempt::settle(job, &spool, target).await?;
+    }
+    let wip = match &job.run.head {
+        Some(head) => keep_unfinished(hands, job, head).await?,
+        None => None,
+    };
+    Ok(Outcome::AgentStopped { wip })
+}

@@ -1,0 +1,135 @@
+//! The hands: does effects. Each effect has a file of its own under `effects/`; this one routes.
+//! Every effect may be asked for twice; the second time adopts what the first did.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use domain::{Effect, Outcome, RunId};
+use drivers::AgentEvent;
+use engine::{EffectRunner, Job, Store};
+use tokio::sync::{OwnedMutexGuard, broadcast};
+
+use crate::effects;
+use crate::models::Models;
+use crate::paths::Paths;
+use crate::trouble::Trouble;
+
+/// What hands are made of.
+pub struct HandsConfig {
+    /// The data directory.
+    pub home: PathBuf,
+    /// The holdpoint binary, re-executed as shim, sandbox init and agent.
+    pub program: PathBuf,
+    /// Keys, upstreams, scripts, prices.
+    pub models: Models,
+    /// For reading logs; the hands never write it.
+    pub store: Arc<dyn Store>,
+}
+
+/// Something an agent does right now.
+#[derive(Debug, Clone)]
+pub struct Activity {
+    /// The run.
+    pub run: RunId,
+    /// The stage.
+    pub stage: String,
+    /// What.
+    pub event: AgentEvent,
+}
+
+/// Does effects.
+pub struct Hands {
+    pub(crate) paths: Paths,
+    pub(crate) program: PathBuf,
+    pub(crate) models: Models,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) activity: broadcast::Sender<Activity>,
+    lanes: Lanes,
+}
+
+/// One lock per name, so that work on one thing is done one after the other even when its waiter has left.
+#[derive(Default)]
+struct Lanes(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Lanes {
+    async fn enter(&self, name: &str) -> OwnedMutexGuard<()> {
+        let lane = {
+            let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+            Arc::clone(lanes.entry(name.to_owned()).or_default())
+        };
+        lane.lock_owned().await
+    }
+}
+
+// A slow watcher misses old activity; stored facts are never sent this way.
+const ACTIVITY_BACKLOG: usize = 4096;
+
+impl Hands {
+    /// New hands.
+    #[must_use]
+    pub fn new(config: HandsConfig) -> Arc<Self> {
+        let HandsConfig { home, program, models, store } = config;
+        let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
+        Arc::new(Self { paths: Paths::new(&home), program, models, store, activity, lanes: Lanes::default() })
+    }
+
+    /// What agents do right now.
+    #[must_use]
+    pub fn activity(&self) -> broadcast::Receiver<Activity> {
+        self.activity.subscribe()
+    }
+
+    /// The models it was given.
+    #[must_use]
+    pub fn models(&self) -> &Models {
+        &self.models
+    }
+
+    /// Does blocking work for a run. The run's lane is held until the work itself ends, also when its waiter left.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        run: &RunId,
+        work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let lane = self.lanes.enter(run.as_str()).await;
+        let task = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(lane);
+            result
+        });
+        task.await.unwrap_or_else(|join| Err(Trouble::new(format!("the work ended early: {join}"))))
+    }
+
+    /// Only one landing at a time per project, so that each is checked against the base it lands on.
+    pub(crate) async fn landing_lane(&self, project: &str) -> OwnedMutexGuard<()> {
+        self.lanes.enter(&format!("land {project}")).await
+    }
+
+    async fn act(&self, job: Job) -> Outcome {
+        let done = match job.effect.clone() {
+            Effect::OpenBranch => effects::open_branch::run(self, &job).await,
+            Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
+            Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,
+            Effect::StopAgent { target } => effects::stop_agent::run(self, &job, target).await,
+            Effect::Publish { commit } => effects::publish::run(self, &job, &commit).await,
+            Effect::WriteRecord => effects::write_record::run(self, &job).await,
+            Effect::Land(policy) => effects::land::run(self, &job, &policy).await,
+            Effect::PushRemote { commit } => effects::push_remote::run(self, &job, &commit).await,
+            Effect::CleanUp => effects::clean_up::run(self, &job).await,
+        };
+        done.unwrap_or_else(|trouble| {
+            tracing::warn!(effect = %job.id, word = job.effect.word(), %trouble, "an effect could not be done");
+            Outcome::Failed { message: trouble.to_string(), hint: trouble.hint }
+        })
+    }
+}
+
+impl EffectRunner for Hands {
+    fn run(self: Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        Box::pin(async move { self.act(job).await })
+    }
+}

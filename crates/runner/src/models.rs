@@ -1,0 +1,171 @@
+//! Which upstreams an agent may use: settings and scripts become the broker's grant.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use broker::{Grant, PriceTable, RetryPolicy, Script, Secret, Upstream, UpstreamKind};
+use domain::{ModelName, Run, Session};
+
+/// Everything the server knows about models. Holds keys: its `Debug` shows none.
+#[derive(Clone)]
+pub struct Models {
+    /// Provider to where it is and how to get in.
+    pub upstreams: BTreeMap<String, UpstreamSettings>,
+    /// Name of a scripted model to its file.
+    pub scripts: BTreeMap<String, PathBuf>,
+    /// What tokens cost.
+    pub prices: PriceTable,
+}
+
+/// One provider.
+#[derive(Debug, Clone)]
+pub struct UpstreamSettings {
+    /// Which protocol it speaks.
+    pub kind: UpstreamKind,
+    /// Its address.
+    pub base_url: String,
+    /// Its key; empty for servers that want none.
+    pub key: Secret,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Models")
+            .field("upstreams", &self.upstreams.keys())
+            .field("scripts", &self.scripts.keys())
+            .finish()
+    }
+}
+
+/// A model that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// Nobody knows the provider.
+    #[error("no provider `{provider}` is configured")]
+    UnknownProvider {
+        /// The provider.
+        provider: String,
+        /// What to set.
+        hint: String,
+    },
+    /// There is no such script.
+    #[error("there is no script `{0}`")]
+    UnknownScript(String),
+    /// The script cannot be read.
+    #[error("the script `{name}` cannot be used: {reason}")]
+    BadScript {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ModelError {
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::UnknownProvider { hint, .. } => hint.clone(),
+            Self::UnknownScript(name) => format!("put it at `scripts/{name}.toml` in the data directory"),
+            Self::BadScript { .. } => "mend the script file and try again".to_owned(),
+        }
+    }
+}
+
+impl Models {
+    /// Whether the model can be used at all.
+    pub fn check(&self, model: &ModelName) -> Result<(), ModelError> {
+        self.upstream(model).map(drop)
+    }
+
+    /// Whether the cost of the model's tokens is known.
+    #[must_use]
+    pub fn has_price(&self, model: &ModelName) -> bool {
+        self.prices.find(model.provider(), model.model()).is_some()
+    }
+
+    /// What one attempt may ask of models.
+    pub(crate) fn grant(
+        &self,
+        run: &Run,
+        session: &Session,
+        attempt: &str,
+        limits: GrantLimits,
+    ) -> Result<Grant, ModelError> {
+        let model = run.opened().config.models.get(&session.role);
+        let upstreams = match model {
+            Some(model) => vec![self.upstream(model)?],
+            None => Vec::new(),
+        };
+        Ok(Grant {
+            run: run.id.to_string(),
+            attempt: attempt.to_owned(),
+            role: session.role.clone(),
+            visit: session.visit,
+            upstreams,
+            limit: limits.envelope.map(|envelope| broker::Micros(envelope.0)),
+            retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
+            max_calls: None,
+        })
+    }
+
+    fn upstream(&self, model: &ModelName) -> Result<Upstream, ModelError> {
+        let provider = model.provider();
+        let prices = self.prices.for_provider(provider);
+        if provider == "scripted" {
+            let script = Some(self.script(model.model())?);
+            let kind = UpstreamKind::Scripted;
+            return Ok(Upstream {
+                provider: provider.to_owned(),
+                kind,
+                base_url: String::new(),
+                key: Secret::default(),
+                script,
+                prices,
+            });
+        }
+        let settings = self.upstreams.get(provider).ok_or_else(|| unknown(provider))?;
+        Ok(Upstream {
+            provider: provider.to_owned(),
+            kind: settings.kind,
+            base_url: settings.base_url.clone(),
+            key: settings.key.clone(),
+            script: None,
+            prices,
+        })
+    }
+
+    fn script(&self, name: &str) -> Result<Script, ModelError> {
+        let path = self.scripts.get(name).ok_or_else(|| ModelError::UnknownScript(name.to_owned()))?;
+        let bad = |reason: String| ModelError::BadScript { name: name.to_owned(), reason };
+        let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        Script::parse(&text, name).map_err(|error| bad(error.to_string()))
+    }
+}
+
+/// What bounds a grant.
+pub(crate) struct GrantLimits {
+    pub(crate) envelope: Option<domain::Micros>,
+    pub(crate) retries: u32,
+}
+
+fn unknown(provider: &str) -> ModelError {
+    let variable = provider.to_uppercase().replace('-', "_");
+    let hint = format!("set {variable}_API_KEY (and {variable}_BASE_URL for another address) where the server runs");
+    ModelError::UnknownProvider { provider: provider.to_owned(), hint }
+}
+
+/// A grant that allows no model call, for processes that are not agents.
+pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
+    Grant {
+        run: effect.run.to_string(),
+        attempt: effect.to_string(),
+        role: "check".to_owned(),
+        visit: 1,
+        upstreams: Vec::new(),
+        limit: None,
+        retry: RetryPolicy::default(),
+        max_calls: Some(0),
+    }
+}

@@ -1,0 +1,194 @@
+//! The record a run leaves in git: `context.json`, `events.jsonl`, `memory.md`, in the formats of the first design.
+
+use std::fmt::Write as _;
+
+use domain::{ArtifactKind, Event, Recorded, Run};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// `context.json`: the complete record of one run.
+pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
+    let opened = run.opened();
+    let trust = &opened.config.trust;
+    let clarifications: Vec<Value> = run
+        .answers
+        .iter()
+        .map(|answer| {
+            json!({
+                "question": answer.question.question,
+                "context": answer.question.context,
+                "response": answer.answer.as_ref().map(|parts| parts.join(", ")),
+                "answeredAt": answer.at,
+                "answeredBy": answer.by,
+                "stage": answer.stage,
+            })
+        })
+        .collect();
+    let value = json!({
+        "runId": run.id.as_str(),
+        "originalRequest": opened.request,
+        "playbook": opened.playbook.name,
+        "branch": opened.branch,
+        "createdAt": opened.at,
+        "completedAt": at,
+        "config": {
+            "trustMode": trust,
+            "maxClarifications": opened.config.max_clarifications,
+            "modelRouting": opened.config.models,
+            "git": opened.config.git,
+        },
+        "clarifications": clarifications,
+        "artifacts": artifacts(run, log),
+        "decisions": run.decisions,
+        "spend": {
+            "usd": run.spend.cost.usd(),
+            "inputTokens": run.spend.input_tokens,
+            "outputTokens": run.spend.output_tokens,
+            "calls": run.spend.calls,
+        },
+        "isolation": run.tier,
+    });
+    let mut text = serde_json::to_string_pretty(&value).expect("a value of maps and texts can be written");
+    text.push('\n');
+    text
+}
+
+fn artifacts(run: &Run, log: &[Recorded]) -> Vec<Value> {
+    run.artifacts
+        .iter()
+        .map(|artifact| match artifact.kind {
+            ArtifactKind::Spec => json!({
+                "type": "mermaid_diagram",
+                "path": artifact.path,
+                "commitSha": artifact.commit,
+                "version": artifact.version,
+                "approvedAt": approved_at(log, artifact.commit.as_str()),
+            }),
+            ArtifactKind::Code => json!({
+                "type": "code",
+                "commitSha": artifact.commit,
+                "filesChanged": artifact.files,
+                "version": artifact.version,
+            }),
+            ArtifactKind::ValidationReport => json!({
+                "type": "validation_report",
+                "path": artifact.path,
+                "commitSha": artifact.commit,
+                "version": artifact.version,
+            }),
+        })
+        .collect()
+}
+
+/// When a person said yes to what that commit holds.
+fn approved_at(log: &[Recorded], commit: &str) -> Option<Timestamp> {
+    let mut shown = None;
+    for recorded in log {
+        if let Event::ApprovalRequested { hold, .. } = &recorded.event
+            && hold.artifact.as_ref().is_some_and(|artifact| artifact.commit.as_str() == commit)
+        {
+            shown = Some(hold.id);
+        }
+        if let Event::ApprovalGranted { hold, .. } = &recorded.event
+            && Some(*hold) == shown
+        {
+            return Some(recorded.at);
+        }
+    }
+    None
+}
+
+/// `events.jsonl`: one event a line, as the API shows them.
+pub(crate) fn events(log: &[Recorded]) -> String {
+    let mut text = String::new();
+    for recorded in log {
+        let event = serde_json::to_value(&recorded.event).expect("events are plain data");
+        let line = json!({
+            "sequence": recorded.sequence,
+            "type": event["type"],
+            "timestamp": recorded.at,
+            "payload": event["payload"],
+        });
+        writeln!(text, "{line}").expect("writing to a String cannot fail");
+    }
+    text
+}
+
+/// `memory.md` with this run's decisions added; what is there already stays as it is.
+pub(crate) fn memory(before: Option<&str>, project: &str, run: &Run, at: Timestamp) -> String {
+    let day = at.strftime("%Y-%m-%d").to_string();
+    let mut text = match before {
+        Some(text) if text.starts_with("---\n") => touch(text, &day),
+        Some(text) => text.to_owned(),
+        None => {
+            format!("---\nproject: {}\ncreatedAt: {day}\nlastUpdated: {day}\n---\n\n## Past Decisions\n", yaml(project))
+        }
+    };
+    if !text.contains("## Past Decisions") {
+        text.push_str("\n## Past Decisions\n");
+    }
+    if text.contains(&format!("(run: {})", run.id)) {
+        return text;
+    }
+    let title =
+        run.latest(ArtifactKind::Spec).map_or_else(|| domain::slug(&run.opened().request), |spec| spec.title.clone());
+    write!(text, "\n### {day}: {title} (run: {})\n", run.id).expect("writing to a String cannot fail");
+    for decision in &run.decisions {
+        let why =
+            if decision.rationale.is_empty() { String::new() } else { format!(" ({})", flat(&decision.rationale)) };
+        writeln!(text, "- {}: {}{why}", flat(&decision.topic), flat(&decision.choice))
+            .expect("writing to a String cannot fail");
+    }
+    for answer in &run.answers {
+        let said = answer.answer.as_ref().map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
+        writeln!(text, "- {}: {} (per clarification)", flat(&answer.question.question), flat(&said))
+            .expect("writing to a String cannot fail");
+    }
+    text
+}
+
+fn touch(text: &str, day: &str) -> String {
+    let mut in_front = false;
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line == "---" {
+            in_front = index == 0;
+        }
+        if in_front && line.starts_with("lastUpdated:") {
+            lines.push(format!("lastUpdated: {day}"));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+fn flat(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(300).collect()
+}
+
+fn yaml(text: &str) -> String {
+    let plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if plain { text.to_owned() } else { serde_json::to_string(text).expect("a text can be quoted") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn front_matter_is_touched_and_the_rest_kept() {
+        let before = "---\nproject: shop\nlastUpdated: 2026-01-01\npatterns:\n  - zod\n---\n\n## Past Decisions\n\nlastUpdated: mine\n";
+        let after = touch(before, "2026-02-25");
+        assert_eq!(after, before.replacen("2026-01-01", "2026-02-25", 1));
+    }
+
+    #[test]
+    fn a_project_name_that_is_not_plain_is_quoted() {
+        assert_eq!(yaml("a: b"), "\"a: b\"");
+        assert_eq!(yaml("shop"), "shop");
+    }
+}

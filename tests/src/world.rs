@@ -1,0 +1,74 @@
+//! A small world for one run: a data directory, a sample repository, a script for the model.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+
+/// Everything a run touches, thrown away with the value.
+pub struct World {
+    folder: TempDir,
+}
+
+impl World {
+    /// A fresh world whose scripted model `scripted/story` tells this story.
+    pub fn new(script: &str) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("holdpoint-world-").tempdir()?;
+        let world = Self { folder };
+        std::fs::create_dir_all(world.home().join("scripts"))?;
+        std::fs::write(world.home().join("scripts/story.toml"), script)?;
+        world.make_repository()?;
+        Ok(world)
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// The user's repository.
+    #[must_use]
+    pub fn repository(&self) -> PathBuf {
+        self.folder.path().join("sample")
+    }
+
+    /// The folder around both, for canaries.
+    #[must_use]
+    pub fn outside(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What git prints in the user's repository.
+    pub fn git(&self, args: &[&str]) -> Result<String> {
+        git(&self.repository(), args)
+    }
+
+    fn make_repository(&self) -> Result<()> {
+        let root = self.repository();
+        std::fs::create_dir_all(root.join("src"))?;
+        std::fs::write(root.join("README.md"), "# Sample\n")?;
+        std::fs::write(root.join("src/greet.sh"), "#!/bin/sh\necho hello\n")?;
+        std::fs::write(root.join(".gitignore"), "build/\n")?;
+        git(&root, &["init", "--quiet", "--initial-branch=main"])?;
+        git(&root, &["add", "."])?;
+        git(&root, &["commit", "--quiet", "--message", "Sample"])?;
+        Ok(())
+    }
+}
+
+/// Runs git as a person with no configuration would.
+pub fn git(folder: &Path, args: &[&str]) -> Result<String> {
+    let output = Command::new("git")
+        .args(["-c", "user.name=Sample", "-c", "user.email=sample@localhost", "-c", "commit.gpgsign=false"])
+        .args(args)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .context("git could not be started")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "git {args:?} in {}: {said}", folder.display());
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+}
