@@ -1,1 +1,22 @@
-//! The agent room.
+//! Our own agent: reads a job, talks to a model through the broker, works with tools in one folder, hands in a result.
+//! Never decides what happens to the run, and reaches nothing but its session folder, its workspace and the broker.
+
+mod call_error;
+mod conversation;
+mod events;
+mod hand_in;
+mod model;
+mod prompt;
+mod request;
+mod run;
+mod session;
+mod shorten;
+mod tools;
+mod turns;
+mod work;
+mod workspace;
+
+pub use model::ClientError;
+pub use run::{AgentError, Options, run, run_to};
+pub use session::SessionError;
+pub use turns::TurnsError;

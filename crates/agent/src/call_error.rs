@@ -1,0 +1,110 @@
+//! Why a model call failed, by what the agent does about it.
+
+use std::io;
+
+use serde_json::Value;
+
+use crate::shorten;
+
+/// A failed call.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// Another try may work: a cut stream, a connection error, an error of the server.
+    #[error("{0}")]
+    Passing(String),
+    /// Another try gives the same.
+    #[error("{0}")]
+    Lasting(String),
+    /// The broker grants no money for the call.
+    #[error("{0}")]
+    Budget(String),
+    /// The agent can no longer be heard.
+    #[error("events cannot be written: {0}")]
+    Events(#[from] io::Error),
+}
+
+impl From<genai::Error> for CallError {
+    fn from(error: genai::Error) -> Self {
+        match &error {
+            genai::Error::HttpError { status, body, .. } => answered(status.as_u16(), body),
+            genai::Error::WebStream { cause, error, .. } => match error.downcast_ref::<genai::Error>() {
+                Some(genai::Error::HttpError { status, body, .. }) => answered(status.as_u16(), body),
+                Some(_) | None => {
+                    Self::Passing(format!("the connection to the broker failed: {}", deepest(error.as_ref(), cause)))
+                }
+            },
+            genai::Error::ChatResponse { body, .. } => told(None, body, &body.to_string()),
+            genai::Error::StreamParse { serde_error, .. } => {
+                Self::Passing(format!("the answer is not what the API promises: {serde_error}"))
+            }
+            other => Self::Lasting(shorten::one_line(&other.to_string(), 500)),
+        }
+    }
+}
+
+fn answered(status: u16, body: &str) -> CallError {
+    match serde_json::from_str::<Value>(body) {
+        Ok(value) => told(Some(status), &value, body),
+        Err(_) => by_status(Some(status), shorten::one_line(body, 500)),
+    }
+}
+
+/// Both APIs put the words into `error.message`; an event within a stream may hold the error itself.
+fn told(status: Option<u16>, value: &Value, body: &str) -> CallError {
+    let message = value.pointer("/error/message").or_else(|| value.get("message")).and_then(Value::as_str);
+    let message = message.map_or_else(|| shorten::one_line(body, 500), str::to_owned);
+    let budget = ["holdpoint_budget", "holdpoint_price_unknown"].iter().any(|code| body.contains(code));
+    if budget && matches!(status, None | Some(402)) {
+        return CallError::Budget(message);
+    }
+    by_status(status, message)
+}
+
+fn by_status(status: Option<u16>, message: String) -> CallError {
+    match status {
+        // An error event within a begun answer: overload, a lost upstream.
+        None => CallError::Passing(message),
+        Some(code @ (408 | 429 | 500..)) => CallError::Passing(format!("{message} (HTTP {code})")),
+        Some(code) => CallError::Lasting(format!("{message} (HTTP {code})")),
+    }
+}
+
+/// The innermost cause says what happened; the outer ones only say where.
+fn deepest(error: &(dyn std::error::Error + 'static), fallback: &str) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let words = cause.to_string();
+    if words.is_empty() { fallback.to_owned() } else { words }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: CallError, kind: &str, words: &str) {
+        let is = match &error {
+            CallError::Passing(_) => "passing",
+            CallError::Lasting(_) => "lasting",
+            CallError::Budget(_) => "budget",
+            CallError::Events(_) => "events",
+        };
+        assert_eq!((is, error.to_string().as_str()), (kind, words));
+    }
+
+    #[test]
+    fn the_status_and_the_code_decide() {
+        let budget = r#"{"error":{"message":"spent 2 of 2 USD","code":"holdpoint_budget"}}"#;
+        check(answered(402, budget), "budget", "spent 2 of 2 USD");
+        let unknown = r#"{"type":"error","error":{"type":"holdpoint_price_unknown","message":"no price"}}"#;
+        check(answered(402, unknown), "budget", "no price");
+        check(answered(402, r#"{"error":{"message":"pay your bill"}}"#), "lasting", "pay your bill (HTTP 402)");
+        check(answered(401, "no\nkey"), "lasting", "no key (HTTP 401)");
+        check(answered(503, r#"{"error":{"message":"busy"}}"#), "passing", "busy (HTTP 503)");
+        check(answered(529, "{}"), "passing", "{} (HTTP 529)");
+        let overloaded = serde_json::json!({"type": "error", "error": {"message": "Overloaded"}});
+        check(told(None, &overloaded, "{}"), "passing", "Overloaded");
+    }
+}

@@ -1,0 +1,190 @@
+//! Where a conversation stands, from its records alone. Pure: the same records give the same next step.
+
+use crate::tools::ask_questions;
+use crate::turns::{Answer, Call, CallResult, Record};
+
+/// Everything said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    records: Vec<Record>,
+}
+
+/// Whose move it is.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Stand<'a> {
+    /// Nothing was said yet.
+    Empty,
+    /// The model speaks next.
+    ModelSpeaks,
+    /// The model said something and called nothing; it was nudged that often in a row before.
+    Silent { nudges: u32 },
+    /// Calls of the last answer are open.
+    Open { pending: Vec<&'a Call>, settled: Vec<&'a CallResult> },
+}
+
+impl Conversation {
+    pub(crate) fn new(records: Vec<Record>) -> Self {
+        Self { records }
+    }
+
+    pub(crate) fn push(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Complete answers of the model.
+    pub(crate) fn turns(&self) -> u32 {
+        u32::try_from(self.answers().count()).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn stand(&self) -> Stand<'_> {
+        let last = self.records.iter().rposition(|record| matches!(record, Record::Assistant(_)));
+        let Some(at) = last else {
+            return if self.records.is_empty() { Stand::Empty } else { Stand::ModelSpeaks };
+        };
+        let Record::Assistant(answer) = &self.records[at] else { return Stand::ModelSpeaks };
+        let after = &self.records[at + 1..];
+        if answer.calls.is_empty() {
+            let nudged = after.iter().any(|record| matches!(record, Record::Nudge { .. }));
+            return if nudged { Stand::ModelSpeaks } else { Stand::Silent { nudges: self.nudges_before(at) } };
+        }
+        let settled: Vec<&CallResult> = after.iter().flat_map(results).collect();
+        let open = |call: &&Call| !settled.iter().any(|result| result.id == call.id);
+        let pending: Vec<&Call> = answer.calls.iter().filter(open).collect();
+        if pending.is_empty() { Stand::ModelSpeaks } else { Stand::Open { pending, settled } }
+    }
+
+    /// How many answers of people earlier calls of `ask_questions` have used up.
+    pub(crate) fn answers_used(&self) -> usize {
+        let mut used = 0;
+        let mut calls: &[Call] = &[];
+        for record in &self.records {
+            match record {
+                Record::Assistant(answer) => calls = &answer.calls,
+                Record::Results(results) => {
+                    let answered = results.iter().filter(|result| result.ok && result.tool == "ask_questions");
+                    let asked = answered.filter_map(|result| calls.iter().find(|call| call.id == result.id));
+                    used += asked.map(|call| ask_questions::count(&call.input)).sum::<usize>();
+                }
+                Record::Opening { .. } | Record::Nudge { .. } => {}
+            }
+        }
+        used
+    }
+
+    /// How often in a row the same call was made, up to and including this one of the last answer.
+    pub(crate) fn repeats(&self, call: &Call) -> usize {
+        let calls: Vec<&Call> = self.answers().flat_map(|answer| &answer.calls).collect();
+        let at = calls.iter().rposition(|other| other.id == call.id).map_or(0, |at| at + 1);
+        let same = |other: &&&Call| other.tool == call.tool && other.input == call.input;
+        calls[..at].iter().rev().take_while(same).count()
+    }
+
+    fn answers(&self) -> impl Iterator<Item = &Answer> {
+        self.records.iter().filter_map(|record| match record {
+            Record::Assistant(answer) => Some(answer),
+            Record::Opening { .. } | Record::Results(_) | Record::Nudge { .. } => None,
+        })
+    }
+
+    fn nudges_before(&self, at: usize) -> u32 {
+        let quiet = self.records[..at].iter().rev().take_while(|record| match record {
+            Record::Nudge { .. } => true,
+            Record::Assistant(answer) => answer.calls.is_empty(),
+            Record::Opening { .. } | Record::Results(_) => false,
+        });
+        u32::try_from(quiet.filter(|record| matches!(record, Record::Nudge { .. })).count()).unwrap_or(u32::MAX)
+    }
+}
+
+fn results(record: &Record) -> &[CallResult] {
+    match record {
+        Record::Results(results) => results,
+        Record::Opening { .. } | Record::Assistant(_) | Record::Nudge { .. } => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn opening() -> Record {
+        Record::Opening { system: "s".into(), user: "u".into() }
+    }
+
+    fn nudge() -> Record {
+        Record::Nudge { text: "n".into() }
+    }
+
+    fn call(id: &str, tool: &str, input: Value) -> Call {
+        Call { id: id.into(), tool: tool.into(), input }
+    }
+
+    fn said(calls: Vec<Call>) -> Record {
+        Record::Assistant(Answer { calls, ..Answer::default() })
+    }
+
+    fn done(id: &str, tool: &str, ok: bool) -> Record {
+        Record::Results(vec![CallResult { id: id.into(), tool: tool.into(), ok, output: "o".into() }])
+    }
+
+    #[test]
+    fn the_next_move_follows_from_the_records() {
+        let two = || said(vec![call("1", "grep", json!({})), call("2", "grep", json!({}))]);
+        let speaks = |records| assert_eq!(Conversation::new(records).stand(), Stand::ModelSpeaks);
+        assert_eq!(Conversation::default().stand(), Stand::Empty);
+        speaks(vec![opening()]);
+        speaks(vec![opening(), said(vec![]), nudge()]);
+        speaks(vec![opening(), two(), done("1", "grep", true), done("2", "grep", false)]);
+        let half = Conversation::new(vec![opening(), two(), done("1", "grep", true)]);
+        let Stand::Open { pending, settled } = half.stand() else { panic!() };
+        assert_eq!((pending[0].id.as_str(), settled[0].id.as_str()), ("2", "1"));
+    }
+
+    #[test]
+    fn nudges_count_only_in_a_row() {
+        let quiet = |records| Conversation::new(records).stand() == Stand::Silent { nudges: 1 };
+        assert!(quiet(vec![opening(), said(vec![]), nudge(), said(vec![])]));
+        let worked = said(vec![call("1", "grep", json!({}))]);
+        let records = vec![opening(), said(vec![]), nudge(), worked, done("1", "grep", true), said(vec![])];
+        assert_eq!(Conversation::new(records).stand(), Stand::Silent { nudges: 0 });
+    }
+
+    #[test]
+    fn a_call_id_used_again_in_a_later_turn_is_a_new_call() {
+        let one = || said(vec![call("call_0", "grep", json!({}))]);
+        let records = vec![opening(), one(), done("call_0", "grep", true), one()];
+        assert!(matches!(Conversation::new(records).stand(), Stand::Open { .. }));
+    }
+
+    #[test]
+    fn only_answered_questions_use_up_answers() {
+        let ask = |id| call(id, "ask_questions", json!({"questions": [{"question": "a"}, {"question": "b"}]}));
+        let records = vec![
+            opening(),
+            said(vec![ask("1")]),
+            done("1", "ask_questions", true),
+            said(vec![ask("2")]),
+            done("2", "ask_questions", false),
+            said(vec![ask("3")]),
+        ];
+        assert_eq!(Conversation::new(records).answers_used(), 2);
+    }
+
+    #[test]
+    fn repeats_are_counted_without_gaps_and_with_the_same_input() {
+        let grep = |id, pattern: &str| call(id, "grep", json!({"pattern": pattern}));
+        let last = grep("5", "a");
+        let conversation = Conversation::new(vec![
+            said(vec![grep("1", "a"), grep("2", "b")]),
+            said(vec![grep("3", "a"), grep("4", "a")]),
+            said(vec![last.clone()]),
+        ]);
+        assert_eq!(conversation.repeats(&last), 3);
+    }
+}

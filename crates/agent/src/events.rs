@@ -1,0 +1,104 @@
+//! The agent's voice: one line of JSON per event, flushed at once. Streamed pieces are gathered to readable sizes.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use drivers::AgentEvent;
+
+const PIECE: usize = 160;
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Where events go.
+pub(crate) struct Events<'a> {
+    out: &'a mut (dyn Write + Send),
+    turn: u32,
+    pending: Pending,
+    text: String,
+    since: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Message,
+    Thought,
+}
+
+impl<'a> Events<'a> {
+    pub(crate) fn new(out: &'a mut (dyn Write + Send)) -> Self {
+        Self { out, turn: 0, pending: Pending::Message, text: String::new(), since: Instant::now() }
+    }
+
+    /// Says one thing now, after whatever was still gathered.
+    pub(crate) fn say(&mut self, event: &AgentEvent) -> io::Result<()> {
+        self.flush()?;
+        self.line(event)
+    }
+
+    pub(crate) fn message(&mut self, turn: u32, piece: &str) -> io::Result<()> {
+        self.gather(turn, Pending::Message, piece)
+    }
+
+    pub(crate) fn thought(&mut self, turn: u32, piece: &str) -> io::Result<()> {
+        self.gather(turn, Pending::Thought, piece)
+    }
+
+    /// Says what was gathered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.text);
+        let turn = self.turn;
+        self.line(&match self.pending {
+            Pending::Message => AgentEvent::MessageDelta { turn, text },
+            Pending::Thought => AgentEvent::ThoughtDelta { turn, text },
+        })
+    }
+
+    fn gather(&mut self, turn: u32, pending: Pending, piece: &str) -> io::Result<()> {
+        if (self.turn, self.pending) != (turn, pending) {
+            self.flush()?;
+        }
+        if self.text.is_empty() {
+            self.since = Instant::now();
+        }
+        (self.turn, self.pending) = (turn, pending);
+        self.text.push_str(piece);
+        if self.text.len() >= PIECE || self.since.elapsed() >= PATIENCE { self.flush() } else { Ok(()) }
+    }
+
+    fn line(&mut self, event: &AgentEvent) -> io::Result<()> {
+        let mut line = serde_json::to_vec(event).expect("an event is made of strings and numbers");
+        line.push(b'\n');
+        self.out.write_all(&line)?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pieces_become_one_line_and_nothing_is_lost_or_mixed() {
+        let mut out = Vec::new();
+        let mut events = Events::new(&mut out);
+        events.thought(1, "hm").unwrap();
+        for _ in 0..100 {
+            events.message(1, "word ").unwrap();
+        }
+        events.say(&AgentEvent::TurnStarted { turn: 2 }).unwrap();
+        let lines = String::from_utf8(out).unwrap();
+        let lines: Vec<AgentEvent> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines.len() < 20, "{}", lines.len());
+        assert_eq!(lines[0], AgentEvent::ThoughtDelta { turn: 1, text: "hm".into() });
+        assert_eq!(lines.last(), Some(&AgentEvent::TurnStarted { turn: 2 }));
+        let said: String = lines
+            .iter()
+            .filter_map(
+                |event| if let AgentEvent::MessageDelta { text, .. } = event { Some(text.as_str()) } else { None },
+            )
+            .collect();
+        assert_eq!(said, "word ".repeat(100));
+    }
+}

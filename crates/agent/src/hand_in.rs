@@ -1,0 +1,100 @@
+//! What the calls that end an attempt amount to. Pure.
+
+use drivers::{HandIn, JobKind};
+
+use crate::tools::{BlockTool, Tool};
+use crate::turns::Call;
+
+/// The calls of one answer that hand something in, decided.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Decided<'a> {
+    /// Calls that get an error back, with its words.
+    pub(crate) refused: Vec<(&'a Call, String)>,
+    /// The one call that counts.
+    pub(crate) chosen: Option<(&'a Call, HandIn)>,
+}
+
+/// Whether the other calls of the same answer worked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Siblings {
+    Worked,
+    Failed,
+}
+
+/// Questions win over handing in: who still asks is not done. Nothing is handed in next to a call that failed,
+/// because the model wrote it without knowing.
+pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -> Decided<'a> {
+    let read = |call: &'a Call| match Tool::named(kind, &call.tool) {
+        Some(Tool::Block(tool)) => Some((call, tool, tool.hand_in(&call.input))),
+        Some(Tool::Work(_)) | None => None,
+    };
+    let read: Vec<_> = calls.iter().filter_map(read).collect();
+    let asks = read.iter().any(|(_, tool, good)| *tool == BlockTool::AskQuestions && good.is_ok());
+    let mut decided = Decided { refused: Vec::new(), chosen: None };
+    for (call, tool, good) in read {
+        match good {
+            Err(error) => decided.refused.push((call, error.to_string())),
+            Ok(_) if decided.chosen.is_some() => {
+                decided.refused.push((call, format!("only one `{}` counts per turn", call.tool)));
+            }
+            Ok(_) if asks && tool != BlockTool::AskQuestions => {
+                decided.refused.push((call, "ask or complete, not both: hand in after the answers".to_owned()));
+            }
+            Ok(_) if tool != BlockTool::AskQuestions && siblings == Siblings::Failed => {
+                let words = "not handed in: another call of the same turn failed; look at it, then hand in again";
+                decided.refused.push((call, words.to_owned()));
+            }
+            Ok(hand_in) => decided.chosen = Some((call, hand_in)),
+        }
+    }
+    decided
+}
+
+/// The word events use for it.
+pub(crate) fn word(hand_in: &HandIn) -> &'static str {
+    match hand_in {
+        HandIn::Plan(_) => "plan",
+        HandIn::Pulse(_) => "pulse",
+        HandIn::Review(_) => "review",
+        HandIn::Questions { .. } => "questions",
+        HandIn::ModelFailed { .. } => "model_failed",
+        HandIn::BudgetSpent { .. } => "budget_spent",
+        HandIn::GaveUp { .. } => "gave_up",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn call(id: &str, tool: &str, input: Value) -> Call {
+        Call { id: id.into(), tool: tool.into(), input }
+    }
+
+    #[track_caller]
+    fn check(calls: &[Call], siblings: Siblings, chosen: Option<&str>, refused: &[(&str, &str)]) {
+        let decided = decide(JobKind::Code, calls, siblings);
+        assert_eq!(decided.chosen.as_ref().map(|(call, _)| call.id.as_str()), chosen);
+        assert_eq!(decided.refused.len(), refused.len(), "{:?}", decided.refused);
+        for ((call, said), (id, words)) in decided.refused.iter().zip(refused) {
+            assert!(call.id == *id && said.contains(words), "{call:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn questions_win_a_failed_sibling_holds_back_and_only_one_counts() {
+        let done = |id| call(id, "complete_pulse", json!({"summary": "s"}));
+        let ask = |id| call(id, "ask_questions", json!({"questions": [{"question": "q"}]}));
+        let bad_ask = call("x", "ask_questions", json!({"questions": []}));
+        let shell = call("s", "shell", json!({"command": "true"}));
+        check(&[shell, done("1")], Siblings::Worked, Some("1"), &[]);
+        check(&[done("1"), ask("2")], Siblings::Worked, Some("2"), &[("1", "not both")]);
+        check(&[done("1"), bad_ask], Siblings::Worked, Some("1"), &[("x", "at least 1")]);
+        check(&[done("1")], Siblings::Failed, None, &[("1", "another call")]);
+        check(&[ask("1")], Siblings::Failed, Some("1"), &[]);
+        check(&[ask("1"), ask("2")], Siblings::Worked, Some("1"), &[("2", "only one")]);
+        check(&[call("1", "submit_plan", json!({}))], Siblings::Worked, None, &[]);
+    }
+}

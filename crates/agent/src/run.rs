@@ -1,0 +1,79 @@
+//! One attempt, from the session folder to the result in it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use drivers::HandIn;
+
+use crate::conversation::Conversation;
+use crate::events::Events;
+use crate::model::{ClientError, Model};
+use crate::session::{SessionError, SessionFolder};
+use crate::tools::Desk;
+use crate::turns::{TurnLog, TurnsError};
+use crate::work::Work;
+use crate::workspace::Workspace;
+
+/// Where the agent finds its job and its door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Folder with the job; the conversation and the result go there too.
+    pub session: PathBuf,
+    /// Folder with the broker's socket.
+    pub door: PathBuf,
+}
+
+/// Why an attempt ended without handing anything in; to Holdpoint this is a crash.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The job or the result.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The conversation.
+    #[error(transparent)]
+    Turns(#[from] TurnsError),
+    /// The workspace.
+    #[error("the workspace `{}` cannot be opened: {source}", .path.display())]
+    Workspace {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The client.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The prompts.
+    #[error("the prompt could not be built: {0}")]
+    Prompt(#[from] minijinja::Error),
+    /// The standard output.
+    #[error("events cannot be written: {0}")]
+    Events(#[from] io::Error),
+}
+
+/// Runs one attempt; events go to standard output.
+pub async fn run(options: Options) -> Result<HandIn, AgentError> {
+    // Not locked: a lock held over an await would tie the future to one thread. Nothing else writes there.
+    run_to(options, &mut io::stdout()).await
+}
+
+/// Runs one attempt; events go to `out`, one line of JSON each.
+pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<HandIn, AgentError> {
+    let session = SessionFolder::new(options.session);
+    let job = session.job()?;
+    let (log, records) = TurnLog::open(&session.turns())?;
+    let path = Path::new(&job.workspace);
+    let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
+    let mut work = Work {
+        model: Model::new(&options.door, &job.model, job.kind)?,
+        desk: Desk { workspace, outputs: session.outputs() },
+        job,
+        log,
+        conversation: Conversation::new(records),
+        events: Events::new(out),
+    };
+    let hand_in = Box::pin(work.run()).await?;
+    session.hand_in(&hand_in)?;
+    work.end(&hand_in)?;
+    Ok(hand_in)
+}

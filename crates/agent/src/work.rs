@@ -1,0 +1,225 @@
+//! The agent's loop: records what is complete, then acts on it, until something is handed in.
+//!
+//! A tool whose result was not recorded before a crash runs again; a model call whose answer was recorded never does.
+
+use std::time::{Duration, Instant};
+
+use drivers::{AgentEvent, HandIn, Job};
+
+use crate::AgentError;
+use crate::call_error::CallError;
+use crate::conversation::{Conversation, Stand};
+use crate::events::Events;
+use crate::hand_in::{self, Siblings};
+use crate::model::Model;
+use crate::prompt::{self, Opening};
+use crate::shorten;
+use crate::tools::{Desk, Tool, ask_questions};
+use crate::turns::{Answer, Call, CallResult, Record, TurnLog};
+
+const MOST_NUDGES: u32 = 2;
+const MORE_TRIES: u32 = 2;
+const REPEATS_WARNED: usize = 4;
+const REPEATS_ENDED: usize = 8;
+
+/// One attempt at a job.
+pub(crate) struct Work<'a> {
+    pub(crate) job: Job,
+    pub(crate) desk: Desk,
+    pub(crate) model: Model,
+    pub(crate) log: TurnLog,
+    pub(crate) conversation: Conversation,
+    pub(crate) events: Events<'a>,
+}
+
+/// Whether a step ended the attempt.
+enum Step {
+    GoOn,
+    HandIn(HandIn),
+}
+
+impl Work<'_> {
+    /// Works until there is something to hand in.
+    pub(crate) async fn run(&mut self) -> Result<HandIn, AgentError> {
+        let resumed_turns = self.conversation.turns();
+        self.say(AgentEvent::SessionStarted { resumed_turns })?;
+        loop {
+            match self.step().await? {
+                Step::GoOn => {}
+                Step::HandIn(hand_in) => return Ok(hand_in),
+            }
+        }
+    }
+
+    /// Says the last word.
+    pub(crate) fn end(&mut self, hand_in: &HandIn) -> Result<(), AgentError> {
+        self.say(AgentEvent::Ended { hand_in: hand_in::word(hand_in).to_owned() })
+    }
+
+    async fn step(&mut self) -> Result<Step, AgentError> {
+        match self.conversation.stand() {
+            Stand::Empty => {
+                let Opening { system, user } = prompt::opening(&self.job)?;
+                self.record(Record::Opening { system, user })
+            }
+            Stand::ModelSpeaks => self.ask_model().await,
+            Stand::Silent { nudges } if nudges < MOST_NUDGES => {
+                self.record(Record::Nudge { text: prompt::nudge(self.job.kind) })
+            }
+            Stand::Silent { nudges } => Ok(gave_up(format!(
+                "the model stopped without handing anything in, also after it was told {nudges} times to go on"
+            ))),
+            Stand::Open { pending, .. } => {
+                let pending: Vec<Call> = pending.into_iter().cloned().collect();
+                self.settle(&pending).await
+            }
+        }
+    }
+
+    async fn ask_model(&mut self) -> Result<Step, AgentError> {
+        let turn = self.conversation.turns() + 1;
+        if turn > self.job.max_turns {
+            let most = self.job.max_turns;
+            return Ok(gave_up(format!("nothing was handed in within {most} model calls, the limit of this job")));
+        }
+        let mut tries = 0;
+        loop {
+            self.say(AgentEvent::TurnStarted { turn })?;
+            tries += 1;
+            match self.model.answer(&self.conversation, turn, &mut self.events).await {
+                Ok(answer) => return self.answered(turn, answer),
+                Err(CallError::Budget(reason)) => return Ok(Step::HandIn(HandIn::BudgetSpent { reason })),
+                Err(CallError::Lasting(reason)) => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                Err(CallError::Passing(reason)) if tries > MORE_TRIES => {
+                    let reason = format!("{reason}; tried {tries} times");
+                    return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
+                }
+                Err(CallError::Passing(reason)) => {
+                    self.say(AgentEvent::Trouble { message: format!("{reason}; the turn is begun again") })?;
+                    tokio::time::sleep(Duration::from_millis(50 << (2 * tries))).await;
+                }
+                Err(CallError::Events(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn answered(&mut self, turn: u32, answer: Answer) -> Result<Step, AgentError> {
+        let (input_tokens, output_tokens) = (answer.usage.input, answer.usage.output);
+        self.record(Record::Assistant(answer))?;
+        self.say(AgentEvent::TurnCompleted { turn, input_tokens, output_tokens })?;
+        Ok(Step::GoOn)
+    }
+
+    /// Runs the open calls in order; those that hand in come last.
+    async fn settle(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
+        for call in pending {
+            let repeats = self.conversation.repeats(call);
+            if repeats >= REPEATS_ENDED {
+                return Ok(gave_up(format!(
+                    "the model called `{}` {repeats} times in a row with the same input",
+                    call.tool
+                )));
+            }
+            if let Some(Tool::Block(_)) = Tool::named(self.job.kind, &call.tool) {
+                continue;
+            }
+            self.started(call)?;
+            let begun = Instant::now();
+            let (ok, output) = self.execute(call, repeats).await;
+            self.settled(call, ok, output, begun.elapsed())?;
+        }
+        self.settle_blocks(pending)
+    }
+
+    async fn execute(&self, call: &Call, repeats: usize) -> (bool, String) {
+        let kind = self.job.kind;
+        if repeats >= REPEATS_WARNED {
+            let words = "times in a row; it was not run again. Do something else, or hand in what you have";
+            return (false, format!("this very call was made {repeats} {words}"));
+        }
+        match Tool::named(kind, &call.tool) {
+            Some(Tool::Work(tool)) => match tool.run(&self.desk, &call.input).await {
+                Ok(output) => (true, output),
+                Err(error) => (false, error.to_string()),
+            },
+            Some(Tool::Block(_)) | None => {
+                let names: Vec<&str> = Tool::of(kind).iter().map(|tool| tool.definition().name).collect();
+                (false, format!("there is no tool `{}`; the tools are: {}", call.tool, names.join(", ")))
+            }
+        }
+    }
+
+    fn settle_blocks(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
+        let decided = hand_in::decide(self.job.kind, pending, self.siblings());
+        for (call, words) in decided.refused {
+            self.started(call)?;
+            self.settled(call, false, words, Duration::ZERO)?;
+        }
+        match decided.chosen {
+            None => Ok(Step::GoOn),
+            Some((call, HandIn::Questions { questions })) => {
+                let answers = self.job.answers.get(self.conversation.answers_used()..).unwrap_or_default();
+                match answers.get(..questions.len()) {
+                    Some(answers) => {
+                        let output = ask_questions::answered(answers);
+                        self.settled(call, true, output, Duration::ZERO)?;
+                        Ok(Step::GoOn)
+                    }
+                    None => {
+                        let questions = questions.into_iter().skip(answers.len()).collect();
+                        self.started(call)?;
+                        Ok(Step::HandIn(HandIn::Questions { questions }))
+                    }
+                }
+            }
+            Some((call, hand_in)) => {
+                self.started(call)?;
+                Ok(Step::HandIn(hand_in))
+            }
+        }
+    }
+
+    fn siblings(&self) -> Siblings {
+        match self.conversation.stand() {
+            Stand::Open { settled, .. } if settled.iter().any(|result| !result.ok) => Siblings::Failed,
+            Stand::Open { .. } | Stand::Empty | Stand::ModelSpeaks | Stand::Silent { .. } => Siblings::Worked,
+        }
+    }
+
+    fn started(&mut self, call: &Call) -> Result<(), AgentError> {
+        self.say(AgentEvent::ToolStarted {
+            turn: self.conversation.turns(),
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            input: shorten::one_line(&call.input.to_string(), 200),
+        })
+    }
+
+    fn settled(&mut self, call: &Call, ok: bool, output: String, took: Duration) -> Result<(), AgentError> {
+        let shown = shorten::tail(output.trim_end(), 400);
+        let (id, tool) = (call.id.clone(), call.tool.clone());
+        self.record(Record::Results(vec![CallResult { id: id.clone(), tool: tool.clone(), ok, output }]))?;
+        self.say(AgentEvent::ToolCompleted {
+            turn: self.conversation.turns(),
+            call: id,
+            tool,
+            ok,
+            output: shown,
+            millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn record(&mut self, record: Record) -> Result<Step, AgentError> {
+        self.log.append(&record)?;
+        self.conversation.push(record);
+        Ok(Step::GoOn)
+    }
+
+    fn say(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+        self.events.say(&event).map_err(AgentError::Events)
+    }
+}
+
+fn gave_up(reason: String) -> Step {
+    Step::HandIn(HandIn::GaveUp { reason })
+}
