@@ -14,7 +14,7 @@ pub(crate) struct Decided<'a> {
     pub(crate) chosen: Option<(&'a Call, HandIn)>,
 }
 
-/// Whether the other calls of the same answer worked.
+/// Whether the calls of the same answer that do work have worked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Siblings {
     Worked,
@@ -29,16 +29,16 @@ pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -
         Some(Tool::Work(_)) | None => None,
     };
     let read: Vec<_> = calls.iter().filter_map(read).collect();
-    let asks = read.iter().any(|(_, tool, good)| *tool == BlockTool::AskQuestions && good.is_ok());
+    let asks = read.iter().any(|(_, tool, _)| *tool == BlockTool::AskQuestions);
     let mut decided = Decided { refused: Vec::new(), chosen: None };
     for (call, tool, good) in read {
         match good {
             Err(error) => decided.refused.push((call, error.to_string())),
-            Ok(_) if decided.chosen.is_some() => {
-                decided.refused.push((call, format!("only one `{}` counts per turn", call.tool)));
-            }
             Ok(_) if asks && tool != BlockTool::AskQuestions => {
                 decided.refused.push((call, "ask or complete, not both: hand in after the answers".to_owned()));
+            }
+            Ok(_) if decided.chosen.is_some() => {
+                decided.refused.push((call, format!("only one `{}` counts per turn", call.tool)));
             }
             Ok(_) if tool != BlockTool::AskQuestions && siblings == Siblings::Failed => {
                 let words = "not handed in: another call of the same turn failed; look at it, then hand in again";
@@ -91,7 +91,8 @@ mod tests {
         let shell = call("s", "shell", json!({"command": "true"}));
         check(&[shell, done("1")], Siblings::Worked, Some("1"), &[]);
         check(&[done("1"), ask("2")], Siblings::Worked, Some("2"), &[("1", "not both")]);
-        check(&[done("1"), bad_ask], Siblings::Worked, Some("1"), &[("x", "at least 1")]);
+        check(&[done("1"), bad_ask], Siblings::Worked, None, &[("1", "not both"), ("x", "at least 1")]);
+        check(&[done("1"), done("2")], Siblings::Worked, Some("1"), &[("2", "only one")]);
         check(&[done("1")], Siblings::Failed, None, &[("1", "another call")]);
         check(&[ask("1")], Siblings::Failed, Some("1"), &[]);
         check(&[ask("1"), ask("2")], Siblings::Worked, Some("1"), &[("2", "only one")]);

@@ -126,7 +126,7 @@ impl Work<'_> {
             self.started(call)?;
             let begun = Instant::now();
             let (ok, output) = self.execute(call, repeats).await;
-            self.settled(call, ok, output, begun.elapsed())?;
+            self.settled(vec![result(call, ok, output)], begun.elapsed())?;
         }
         self.settle_blocks(pending)
     }
@@ -151,10 +151,7 @@ impl Work<'_> {
 
     fn settle_blocks(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
         let decided = hand_in::decide(self.job.kind, pending, self.siblings());
-        for (call, words) in decided.refused {
-            self.started(call)?;
-            self.settled(call, false, words, Duration::ZERO)?;
-        }
+        self.refuse(&decided.refused)?;
         match decided.chosen {
             None => Ok(Step::GoOn),
             Some((call, HandIn::Questions { questions })) => {
@@ -162,7 +159,7 @@ impl Work<'_> {
                 match answers.get(..questions.len()) {
                     Some(answers) => {
                         let output = ask_questions::answered(answers);
-                        self.settled(call, true, output, Duration::ZERO)?;
+                        self.settled(vec![result(call, true, output)], Duration::ZERO)?;
                         Ok(Step::GoOn)
                     }
                     None => {
@@ -179,11 +176,20 @@ impl Work<'_> {
         }
     }
 
-    fn siblings(&self) -> Siblings {
-        match self.conversation.stand() {
-            Stand::Open { settled, .. } if settled.iter().any(|result| !result.ok) => Siblings::Failed,
-            Stand::Open { .. } | Stand::Empty | Stand::ModelSpeaks | Stand::Silent { .. } => Siblings::Worked,
+    /// In one record: after a crash either all of them are refused or the whole is decided again, to the same end.
+    fn refuse(&mut self, refused: &[(&Call, String)]) -> Result<(), AgentError> {
+        for (call, _) in refused {
+            self.started(call)?;
         }
+        let result = |(call, words): &(&Call, String)| result(call, false, words.clone());
+        self.settled(refused.iter().map(result).collect(), Duration::ZERO)
+    }
+
+    fn siblings(&self) -> Siblings {
+        let Stand::Open { settled, .. } = self.conversation.stand() else { return Siblings::Worked };
+        let works = |name: &str| !matches!(Tool::named(self.job.kind, name), Some(Tool::Block(_)));
+        let failed = settled.iter().any(|result| !result.ok && works(&result.tool));
+        if failed { Siblings::Failed } else { Siblings::Worked }
     }
 
     fn started(&mut self, call: &Call) -> Result<(), AgentError> {
@@ -195,18 +201,22 @@ impl Work<'_> {
         })
     }
 
-    fn settled(&mut self, call: &Call, ok: bool, output: String, took: Duration) -> Result<(), AgentError> {
-        let shown = shorten::tail(output.trim_end(), 400);
-        let (id, tool) = (call.id.clone(), call.tool.clone());
-        self.record(Record::Results(vec![CallResult { id: id.clone(), tool: tool.clone(), ok, output }]))?;
-        self.say(AgentEvent::ToolCompleted {
-            turn: self.conversation.turns(),
-            call: id,
-            tool,
-            ok,
-            output: shown,
-            millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        })
+    fn settled(&mut self, results: Vec<CallResult>, took: Duration) -> Result<(), AgentError> {
+        if results.is_empty() {
+            return Ok(());
+        }
+        self.record(Record::Results(results.clone()))?;
+        for CallResult { id, tool, ok, output } in results {
+            self.say(AgentEvent::ToolCompleted {
+                turn: self.conversation.turns(),
+                call: id,
+                tool,
+                ok,
+                output: shorten::tail(output.trim_end(), 400),
+                millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            })?;
+        }
+        Ok(())
     }
 
     fn record(&mut self, record: Record) -> Result<Step, AgentError> {
@@ -218,6 +228,10 @@ impl Work<'_> {
     fn say(&mut self, event: AgentEvent) -> Result<(), AgentError> {
         self.events.say(&event).map_err(AgentError::Events)
     }
+}
+
+fn result(call: &Call, ok: bool, output: String) -> CallResult {
+    CallResult { id: call.id.clone(), tool: call.tool.clone(), ok, output }
 }
 
 fn gave_up(reason: String) -> Step {

@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_fifo_is_refused_and_does_not_block() {
         let (_folder, workspace) = workspace();
-        rustix::fs::mkfifoat(&workspace.fd_for_listing(), "pipe", Mode::from_raw_mode(0o600)).unwrap();
+        rustix::fs::mkfifoat(workspace.fd_for_listing(), "pipe", Mode::from_raw_mode(0o600)).unwrap();
         assert!(matches!(workspace.open_file("pipe"), Err(PathError::NotAFile(_))));
         assert!(matches!(workspace.open_file("nothing"), Err(PathError::Missing(_))));
     }

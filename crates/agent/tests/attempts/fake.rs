@@ -1,0 +1,223 @@
+//! A broker for tests: answers on a unix socket from a list of turns, in both APIs, streamed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use drivers::{AgentEvent, HandIn, Job, JobKind, PastAnswer};
+use serde_json::{Value, json};
+
+/// What the model does at one call.
+#[derive(Clone)]
+pub(crate) enum Turn {
+    /// Text and calls (`tool`, input), and a proper end.
+    Says(&'static str, Vec<(&'static str, Value)>),
+    /// Thoughts, then a call.
+    Thinks(&'static str, (&'static str, Value)),
+    /// The stream ends in the middle.
+    Cut,
+    /// An HTTP error.
+    Fails(u16, Value),
+}
+
+struct Model {
+    turns: Vec<Turn>,
+    requests: Vec<Value>,
+}
+
+pub(crate) struct Fake {
+    pub(crate) folder: tempfile::TempDir,
+    model: Arc<Mutex<Model>>,
+    events: Vec<AgentEvent>,
+}
+
+impl Fake {
+    pub(crate) async fn new(turns: Vec<Turn>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["session", "door", "work"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let model = Arc::new(Mutex::new(Model { turns, requests: Vec::new() }));
+        let router = Router::new()
+            .route("/openai/v1/chat/completions", post(chat))
+            .route("/anthropic/v1/messages", post(messages))
+            .with_state(Arc::clone(&model));
+        let listener = tokio::net::UnixListener::bind(folder.path().join("door/broker.sock")).unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { folder, model, events: Vec::new() }
+    }
+
+    pub(crate) fn work(&self, path: &str) -> PathBuf {
+        self.folder.path().join("work").join(path)
+    }
+
+    pub(crate) fn session(&self, path: &str) -> PathBuf {
+        self.folder.path().join("session").join(path)
+    }
+
+    pub(crate) fn job(&self, kind: JobKind) -> Job {
+        Job {
+            run: "r1".into(),
+            role: "worker".into(),
+            kind,
+            model: "scripted/story-high".into(),
+            workspace: self.folder.path().join("work").display().to_string(),
+            request: "Make it so".into(),
+            spec: None,
+            memory: None,
+            notes: Vec::new(),
+            previous: None,
+            diff: None,
+            proof: None,
+            answers: Vec::new(),
+            max_turns: 20,
+        }
+    }
+
+    /// Runs one attempt as Holdpoint would: the job is written, an old result removed.
+    pub(crate) async fn attempt(&mut self, job: &Job) -> HandIn {
+        std::fs::write(self.session("job.json"), serde_json::to_vec(job).unwrap()).unwrap();
+        match std::fs::remove_file(self.session("result.json")) {
+            Ok(()) => {}
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
+        }
+        let options =
+            agent::Options { session: self.folder.path().join("session"), door: self.folder.path().join("door") };
+        let mut out = Vec::new();
+        let hand_in = agent::run_to(options, &mut out).await.unwrap();
+        let lines = String::from_utf8(out).unwrap();
+        self.events = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let result: HandIn = serde_json::from_slice(&std::fs::read(self.session("result.json")).unwrap()).unwrap();
+        assert_eq!(result, hand_in, "what is returned is what was handed in");
+        assert!(matches!(self.events.last(), Some(AgentEvent::Ended { .. })), "{:?}", self.events);
+        hand_in
+    }
+
+    pub(crate) fn events(&self) -> &[AgentEvent] {
+        &self.events
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.model.lock().unwrap().requests.clone()
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.model.lock().unwrap().requests.len()
+    }
+
+    /// Complete lines of the conversation.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.session("turns.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+pub(crate) fn answer(question: &str, answer: Option<&str>) -> PastAnswer {
+    PastAnswer { question: question.into(), answer: answer.map(|answer| vec![answer.to_owned()]) }
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+}
+
+/// The turn follows from the number of answers in the request, so that a repeated call gets the same answer,
+/// except that faults are played once each.
+fn next(model: &Mutex<Model>, body: &Bytes) -> Turn {
+    let mut model = model.lock().unwrap();
+    let request: Value = serde_json::from_slice(body).unwrap();
+    let spoken =
+        request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant").count();
+    let turn = match model.turns.iter().position(|turn| matches!(turn, Turn::Cut | Turn::Fails(..))) {
+        Some(at) if at == spoken => model.turns.remove(at),
+        _ => model
+            .turns
+            .get(spoken)
+            .cloned()
+            .unwrap_or(Turn::Fails(400, json!({"error": {"message": "script is over"}}))),
+    };
+    model.requests.push(request);
+    turn
+}
+
+fn stream(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
+}
+
+async fn chat(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
+    let chunk = |delta: Value, finish: Value| {
+        format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
+    };
+    let turn = next(&model, &body);
+    let number = model.lock().unwrap().requests.len();
+    let mut out = chunk(json!({"role": "assistant", "content": ""}), Value::Null);
+    let (thoughts, text, calls) = match turn {
+        Turn::Fails(status, body) => return (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response(),
+        Turn::Cut => return stream(out + &chunk(json!({"content": "I was about to"}), Value::Null)),
+        Turn::Says(text, calls) => ("", text, calls),
+        Turn::Thinks(thoughts, call) => (thoughts, "", vec![call]),
+    };
+    if !thoughts.is_empty() {
+        out += &chunk(json!({"reasoning_content": thoughts}), Value::Null);
+    }
+    for word in text.split_inclusive(' ') {
+        out += &chunk(json!({"content": word}), Value::Null);
+    }
+    for (index, (tool, input)) in calls.iter().enumerate() {
+        let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+        let (head, tail) = input.split_at(input.len() / 2);
+        let first = json!({"index": index, "id": format!("call_{number}_{index}"), "type": "function",
+            "function": {"name": tool, "arguments": head}});
+        out += &chunk(json!({"tool_calls": [first]}), Value::Null);
+        out += &chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": tail}}]}), Value::Null);
+    }
+    out += &chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" }));
+    out += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}));
+    stream(out + "data: [DONE]\n\n")
+}
+
+async fn messages(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
+    let event = |value: Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
+    let turn = next(&model, &body);
+    let number = model.lock().unwrap().requests.len();
+    let mut out = event(json!({"type": "message_start", "message": {"role": "assistant", "content": [],
+        "usage": {"input_tokens": 11, "output_tokens": 1}}}));
+    let mut blocks = Vec::new();
+    match turn {
+        Turn::Fails(status, body) => return (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response(),
+        Turn::Cut => return stream(out),
+        Turn::Says(text, calls) => {
+            if !text.is_empty() {
+                blocks.push((json!({"type": "text", "text": ""}), vec![json!({"type": "text_delta", "text": text})]));
+            }
+            blocks.extend(calls.into_iter().enumerate().map(|(index, call)| tool_block(number, index, call)));
+        }
+        Turn::Thinks(thoughts, call) => {
+            let deltas = vec![
+                json!({"type": "thinking_delta", "thinking": thoughts}),
+                json!({"type": "signature_delta", "signature": "c2lnbmVk"}),
+            ];
+            blocks.push((json!({"type": "thinking", "thinking": "", "signature": ""}), deltas));
+            blocks.push(tool_block(number, 0, call));
+        }
+    }
+    for (index, (start, deltas)) in blocks.into_iter().enumerate() {
+        out += &event(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        for delta in deltas {
+            out += &event(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        }
+        out += &event(json!({"type": "content_block_stop", "index": index}));
+    }
+    out +=
+        &event(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}));
+    stream(out + &event(json!({"type": "message_stop"})))
+}
+
+fn tool_block(number: usize, index: usize, (tool, input): (&str, Value)) -> (Value, Vec<Value>) {
+    let start = json!({"type": "tool_use", "id": format!("toolu_{number}_{index}"), "name": tool, "input": {}});
+    (start, vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})])
+}

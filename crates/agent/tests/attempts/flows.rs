@@ -1,0 +1,176 @@
+//! Whole attempts against a broker on a real socket: plan, code, review, questions, in both APIs.
+
+use crate::fake::{Fake, Turn, answer, write};
+use domain::Verdict;
+use drivers::{AgentEvent, HandIn, JobKind};
+use serde_json::{Value, json};
+
+const PLAN: &str = "# Plan\n\n## Design\n```mermaid\nflowchart TD\n  a --> b\n```\n";
+
+fn code_story() -> Vec<Turn> {
+    vec![
+        Turn::Says("I look first.", vec![("list_directory", json!({})), ("read_file", json!({"path": "a.txt"}))]),
+        Turn::Says(
+            "",
+            vec![
+                ("write_file", json!({"path": "src/b.txt", "content": "one\ntwo\n"})),
+                ("edit_file", json!({"path": "a.txt", "old_text": "old", "new_text": "new"})),
+            ],
+        ),
+        Turn::Says("", vec![("shell", json!({"command": "cat a.txt src/b.txt"}))]),
+        Turn::Says("Done.", vec![("complete_pulse", json!({"summary": "made b"}))]),
+    ]
+}
+
+#[tokio::test]
+async fn a_plan_is_made_from_what_is_read_and_handed_in() {
+    let mut fake = Fake::new(vec![
+        Turn::Says("", vec![("grep", json!({"pattern": "needle"}))]),
+        Turn::Says("", vec![("submit_plan", json!({"title": "T", "body": "no diagram"}))]),
+        Turn::Says("", vec![("submit_plan", json!({"title": "T", "body": PLAN}))]),
+    ])
+    .await;
+    write(&fake.work("a.txt"), "hay\nneedle\n");
+    let job = fake.job(JobKind::Plan);
+    let HandIn::Plan(plan) = fake.attempt(&job).await else { panic!() };
+    assert_eq!((plan.title.as_str(), plan.body.as_str()), ("T", PLAN));
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 3);
+    assert_eq!(requests[0]["model"], "scripted/story-high", "the name reaches the broker as it is");
+    assert_eq!(requests[0].get("reasoning_effort"), None);
+    let results: Vec<&Value> =
+        requests[2]["messages"].as_array().unwrap().iter().filter(|m| m["role"] == "tool").collect();
+    assert_eq!(results[0]["content"], "a.txt:2:needle\n");
+    assert!(results[1]["content"].as_str().unwrap().starts_with("Error: the plan has no Mermaid diagram"));
+}
+
+#[tokio::test]
+async fn code_is_written_edited_checked_and_handed_in() {
+    let mut fake = Fake::new(code_story()).await;
+    write(&fake.work("a.txt"), "old\r\n");
+    let job = fake.job(JobKind::Code);
+    let HandIn::Pulse(pulse) = fake.attempt(&job).await else { panic!() };
+    assert_eq!(pulse.summary, "made b");
+    assert_eq!(std::fs::read_to_string(fake.work("a.txt")).unwrap(), "new\r\n");
+    let last = fake.requests().pop().unwrap();
+    assert!(last.to_string().contains("new\\r\\none\\ntwo"), "{last}");
+    let turns = fake
+        .events()
+        .iter()
+        .filter(|event| matches!(event, AgentEvent::TurnCompleted { input_tokens: 11, output_tokens: 7, .. }));
+    assert_eq!(turns.count(), 4);
+    let said: String = fake
+        .events()
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::MessageDelta { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, "I look first.Done.");
+}
+
+#[tokio::test]
+async fn anthropic_gets_its_thoughts_back_with_their_signature() {
+    let mut fake = Fake::new(vec![
+        Turn::Thinks("Where is it?", ("glob_search", json!({"pattern": "*.txt"}))),
+        Turn::Says(
+            "Good.",
+            vec![("complete_review", json!({"verdict": "pass", "summary": "all there", "findings": []}))],
+        ),
+    ])
+    .await;
+    write(&fake.work("a.txt"), "");
+    let mut job = fake.job(JobKind::Review);
+    job.model = "anthropic/claude-x".into();
+    let HandIn::Review(review) = fake.attempt(&job).await else { panic!() };
+    assert_eq!(review.verdict, Verdict::Pass);
+    let requests = fake.requests();
+    assert_eq!(requests[0]["model"], "anthropic/claude-x");
+    let sent = &requests[1]["messages"];
+    let thinking = json!({"type": "thinking", "thinking": "Where is it?", "signature": "c2lnbmVk"});
+    assert_eq!(sent[1]["content"][0], thinking, "{sent}");
+    assert_eq!(sent[1]["content"][1]["input"], json!({"pattern": "*.txt"}));
+    assert_eq!(sent[2]["content"][0]["content"], "a.txt");
+    assert!(fake.events().contains(&AgentEvent::ThoughtDelta { turn: 1, text: "Where is it?".into() }));
+}
+
+#[tokio::test]
+async fn questions_end_the_attempt_and_their_answers_begin_the_next() {
+    let ask = |question: &str| ("ask_questions", json!({"questions": [{"question": question}, {"question": "And?"}]}));
+    let mut fake = Fake::new(vec![
+        Turn::Says(
+            "",
+            vec![
+                ("shell", json!({"command": "echo x >> ran.txt"})),
+                ask("Which?"),
+                ("complete_pulse", json!({"summary": "early"})),
+            ],
+        ),
+        Turn::Says("", vec![ask("Sure?")]),
+        Turn::Says("", vec![("complete_pulse", json!({"summary": "done"}))]),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Code);
+    let HandIn::Questions { questions } = fake.attempt(&job).await else { panic!() };
+    assert_eq!(questions.iter().map(|q| q.question.as_str()).collect::<Vec<_>>(), ["Which?", "And?"]);
+
+    assert!(matches!(fake.attempt(&job).await, HandIn::Questions { questions } if questions.len() == 2));
+    job.answers = vec![answer("Which?", Some("this"))];
+    assert!(matches!(fake.attempt(&job).await, HandIn::Questions { questions } if questions.len() == 1));
+    assert_eq!(fake.calls(), 1, "asking again costs nothing");
+
+    job.answers.push(answer("And?", None));
+    assert!(matches!(fake.attempt(&job).await, HandIn::Questions { questions } if questions[0].question == "Sure?"));
+    job.answers.extend([answer("Sure?", Some("yes")), answer("And?", Some("no"))]);
+    let HandIn::Pulse(pulse) = fake.attempt(&job).await else { panic!() };
+    assert_eq!((pulse.summary.as_str(), fake.calls()), ("done", 3));
+
+    let sent = fake.requests()[1]["messages"].to_string();
+    assert!(sent.contains("Answer: this") && sent.contains("chose not to answer: decide yourself"), "{sent}");
+    assert!(sent.contains("ask or complete, not both"), "{sent}");
+    assert!(fake.requests()[2]["messages"].to_string().contains("Question: Sure?\\nAnswer: yes"));
+    assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "x\n", "the command ran once");
+}
+
+#[tokio::test]
+async fn after_a_kill_at_any_record_no_complete_turn_is_paid_again() {
+    let mut fake = Fake::new(code_story()).await;
+    write(&fake.work("a.txt"), "old\n");
+    let job = fake.job(JobKind::Code);
+    let whole = fake.attempt(&job).await;
+    let text = std::fs::read_to_string(fake.session("turns.jsonl")).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    assert_eq!(lines.len(), 1 + 4 + 5, "opening, four answers, five results");
+    for kept in 0..=lines.len() {
+        let torn = lines.get(kept).map_or("", |line| &line[..line.len() / 2]);
+        write(&fake.session("turns.jsonl"), &(lines[..kept].concat() + torn));
+        // What the cut-off part of the conversation did to the folder is undone, as if it had not happened.
+        let edited = lines[..kept].concat().contains("replaced 1 occurrence");
+        write(&fake.work("a.txt"), if edited { "new\n" } else { "old\n" });
+        let before = fake.calls();
+        let paid = lines[..kept].iter().filter(|line| line.starts_with("{\"assistant\"")).count();
+        assert_eq!(fake.attempt(&job).await, whole, "kept {kept}");
+        assert_eq!(fake.calls() - before, 4 - paid, "kept {kept}");
+        assert_eq!(fake.records().len(), lines.len());
+        let first = fake.events().first().unwrap();
+        assert_eq!(first, &AgentEvent::SessionStarted { resumed_turns: u32::try_from(paid).unwrap() });
+    }
+}
+
+#[tokio::test]
+async fn a_resumed_conversation_uses_the_very_words_it_began_with() {
+    let mut fake = Fake::new(vec![
+        Turn::Says("", vec![("list_directory", json!({}))]),
+        Turn::Says("", vec![("complete_pulse", json!({"summary": "s"}))]),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Code);
+    job.max_turns = 1;
+    assert!(matches!(fake.attempt(&job).await, HandIn::GaveUp { .. }));
+    (job.request, job.max_turns) = ("Something else".into(), 2);
+    assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
+    let requests = fake.requests();
+    let opening = |request: &Value| (request["messages"][0].clone(), request["messages"][1].clone());
+    assert_eq!(opening(&requests[0]), opening(&requests[1]));
+}

@@ -1,0 +1,6 @@
+//! Whole attempts against a broker on a real socket.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod fake;
+mod flows;
+mod troubles;

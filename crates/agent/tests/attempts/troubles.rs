@@ -1,0 +1,135 @@
+//! What goes wrong with a model, and what the agent makes of it.
+
+use crate::fake::{Fake, Turn};
+use drivers::{AgentEvent, HandIn, Job, JobKind};
+use serde_json::{Value, json};
+
+fn done() -> Turn {
+    Turn::Says("", vec![("complete_pulse", json!({"summary": "done"}))])
+}
+
+async fn attempt(turns: Vec<Turn>, change: impl Fn(&mut Job)) -> (HandIn, Fake) {
+    let mut fake = Fake::new(turns).await;
+    let mut job = fake.job(JobKind::Code);
+    change(&mut job);
+    (fake.attempt(&job).await, fake)
+}
+
+fn troubles(fake: &Fake) -> usize {
+    fake.events().iter().filter(|event| matches!(event, AgentEvent::Trouble { .. })).count()
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_not_taken_for_a_whole_one() {
+    for model in ["scripted/x", "anthropic/claude-x"] {
+        let (hand_in, fake) = attempt(vec![Turn::Cut, Turn::Cut, done()], |job| job.model = model.into()).await;
+        assert!(matches!(hand_in, HandIn::Pulse(_)), "{hand_in:?}");
+        assert_eq!((fake.calls(), troubles(&fake)), (3, 2));
+        let answers = fake.records().iter().filter(|record| record.get("assistant").is_some()).count();
+        assert_eq!(answers, 1);
+    }
+}
+
+#[tokio::test]
+async fn three_passing_failures_of_one_turn_are_enough() {
+    let busy = || Turn::Fails(503, json!({"error": {"message": "busy"}}));
+    let (hand_in, fake) = attempt(vec![busy(), Turn::Cut, busy(), done()], |_| {}).await;
+    assert_eq!(hand_in, HandIn::ModelFailed { reason: "busy (HTTP 503); tried 3 times".into() });
+    assert_eq!(fake.calls(), 3);
+}
+
+#[tokio::test]
+async fn a_lasting_failure_is_not_tried_again() {
+    let (hand_in, fake) =
+        attempt(vec![Turn::Fails(404, json!({"error": {"message": "no such model"}})), done()], |_| {}).await;
+    assert_eq!(hand_in, HandIn::ModelFailed { reason: "no such model (HTTP 404)".into() });
+    assert_eq!(fake.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_door_without_a_broker_is_a_failure_of_the_model() {
+    let mut fake = Fake::new(vec![done()]).await;
+    std::fs::remove_file(fake.folder.path().join("door/broker.sock")).unwrap();
+    let job = fake.job(JobKind::Code);
+    let HandIn::ModelFailed { reason } = fake.attempt(&job).await else { panic!() };
+    assert!(reason.contains("No such file"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_spent_budget_ends_the_attempt_and_the_next_one_goes_on() {
+    for (model, body) in [
+        ("openai/x", json!({"error": {"message": "2 of 2 USD are spent", "code": "holdpoint_budget"}})),
+        (
+            "anthropic/x",
+            json!({"type": "error", "error": {"type": "holdpoint_price_unknown", "message": "2 of 2 USD are spent"}}),
+        ),
+    ] {
+        let look = Turn::Says("", vec![("list_directory", json!({}))]);
+        let (hand_in, mut fake) =
+            attempt(vec![look, Turn::Fails(402, body), done()], |job| job.model = model.into()).await;
+        assert_eq!(hand_in, HandIn::BudgetSpent { reason: "2 of 2 USD are spent".into() });
+        let mut job = fake.job(JobKind::Code);
+        job.model = model.into();
+        assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
+        assert_eq!(fake.calls(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_silent_model_is_nudged_twice() {
+    let quiet = || Turn::Says("I am done.", vec![]);
+    let (hand_in, fake) = attempt(vec![quiet(), Turn::Says("", vec![]), done()], |_| {}).await;
+    assert!(matches!(hand_in, HandIn::Pulse(_)));
+    assert!(fake.requests()[2]["messages"].to_string().contains("hand in with complete_pulse"));
+    let (hand_in, fake) = attempt(vec![quiet(), quiet(), quiet(), done()], |_| {}).await;
+    assert!(matches!(hand_in, HandIn::GaveUp { .. }));
+    assert_eq!(fake.calls(), 3);
+}
+
+#[tokio::test]
+async fn what_the_model_gets_wrong_it_is_told() {
+    let (hand_in, fake) = attempt(
+        vec![
+            Turn::Says(
+                "",
+                vec![("fly", json!({})), ("read_file", json!({"file": "a"})), ("read_file", json!("{\"pa"))],
+            ),
+            Turn::Says("", vec![("shell", json!({"command": "exit 1"})), ("complete_pulse", json!({"summary": "s"}))]),
+            done(),
+        ],
+        |_| {},
+    )
+    .await;
+    assert!(matches!(hand_in, HandIn::Pulse(_)));
+    let results: Vec<Value> = fake.records().iter().filter_map(|record| record.get("results").cloned()).collect();
+    for (at, words) in [
+        (0, "there is no tool `fly`; the tools are: read_file"),
+        (1, "unknown field `file`"),
+        (2, "perhaps cut off"),
+        (3, "exit status: 1"),
+        (4, "another call of the same turn failed"),
+    ] {
+        assert_eq!(results[at][0]["ok"], false);
+        assert!(results[at][0]["output"].as_str().unwrap().contains(words), "{}", results[at]);
+    }
+}
+
+#[tokio::test]
+async fn the_turn_limit_of_the_job_holds() {
+    let look = |path: &str| Turn::Says("", vec![("read_file", json!({"path": path}))]);
+    let (hand_in, fake) = attempt(vec![look("a"), look("b"), look("c"), done()], |job| job.max_turns = 3).await;
+    let HandIn::GaveUp { reason } = hand_in else { panic!() };
+    assert!(reason.contains("within 3 model calls"), "{reason}");
+    assert_eq!(fake.calls(), 3);
+}
+
+#[tokio::test]
+async fn the_same_call_again_and_again_is_warned_and_then_ended() {
+    let look = Turn::Says("", vec![("shell", json!({"command": "echo x >> ran.txt"}))]);
+    let (hand_in, fake) = attempt(vec![look; 12], |_| {}).await;
+    let HandIn::GaveUp { reason } = hand_in else { panic!() };
+    assert!(reason.contains("8 times in a row"), "{reason}");
+    assert_eq!(fake.calls(), 8);
+    assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "x\n".repeat(3));
+    assert!(fake.requests()[4]["messages"].to_string().contains("this very call was made 4 times in a row"));
+}
