@@ -212,8 +212,8 @@ mod tests {
         let alive = folder.path().join("alive");
         let reader = pipe::OpenOptions::new().open_receiver(&alive).unwrap();
         let command = format!("echo begun; (exec 3>'{}'; sleep 600) & wait", alive.display());
-        let refused = sh(&desk, &command, Some(1)).await.unwrap_err();
-        assert_eq!(refused, "begun\n(ended after the limit of 1 seconds)");
+        let refused = sh(&desk, &command, Some(3)).await.unwrap_err();
+        assert_eq!(refused, "begun\n(ended after the limit of 3 seconds)");
         reader.readable().await.unwrap();
         assert_eq!(reader.try_read(&mut [0; 1]).unwrap(), 0);
     }

@@ -87,6 +87,8 @@ async fn anthropic_gets_its_thoughts_back_with_their_signature() {
     assert_eq!(review.verdict, Verdict::Pass);
     let requests = fake.requests();
     assert_eq!(requests[0]["model"], "anthropic/claude-x");
+    assert_eq!(requests[1]["system"][0]["cache_control"], json!({"type": "ephemeral"}));
+    assert!(requests[1]["tools"].to_string().contains("complete_review"));
     let sent = &requests[1]["messages"];
     let thinking = json!({"type": "thinking", "thinking": "Where is it?", "signature": "c2lnbmVk"});
     assert_eq!(sent[1]["content"][0], thinking, "{sent}");
@@ -155,6 +157,46 @@ async fn after_a_kill_at_any_record_no_complete_turn_is_paid_again() {
         assert_eq!(fake.records().len(), lines.len());
         let first = fake.events().first().unwrap();
         assert_eq!(first, &AgentEvent::SessionStarted { resumed_turns: u32::try_from(paid).unwrap() });
+    }
+}
+
+#[tokio::test]
+async fn after_a_kill_around_questions_the_same_is_asked_and_handed_in() {
+    let ask = json!({"questions": [{"question": "Which?"}]});
+    let mut fake = Fake::new(vec![
+        Turn::Says(
+            "",
+            vec![
+                ("complete_pulse", json!({"summary": "early"})),
+                ("complete_pulse", json!({"summary": "twice"})),
+                ("ask_questions", ask),
+            ],
+        ),
+        Turn::Says(
+            "",
+            vec![("complete_pulse", json!({"summary": "done"})), ("complete_pulse", json!({"summary": "again"}))],
+        ),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Code);
+    let asked = fake.attempt(&job).await;
+    assert!(matches!(asked, HandIn::Questions { .. }));
+    let unanswered = std::fs::read_to_string(fake.session("turns.jsonl")).unwrap();
+    for (kept, calls) in [(1, 1), (2, 0), (3, 0)] {
+        let before = fake.calls();
+        write(&fake.session("turns.jsonl"), &unanswered.split_inclusive('\n').take(kept).collect::<String>());
+        assert_eq!(fake.attempt(&job).await, asked);
+        assert_eq!(fake.calls() - before, calls, "kept {kept}");
+    }
+    job.answers = vec![answer("Which?", Some("that"))];
+    let done = fake.attempt(&job).await;
+    assert!(matches!(&done, HandIn::Pulse(pulse) if pulse.summary == "done"), "{done:?}");
+    let answered = std::fs::read_to_string(fake.session("turns.jsonl")).unwrap();
+    for (kept, calls) in [(3, 1), (4, 1), (5, 0), (6, 0)] {
+        let before = fake.calls();
+        write(&fake.session("turns.jsonl"), &answered.split_inclusive('\n').take(kept).collect::<String>());
+        assert_eq!(fake.attempt(&job).await, done);
+        assert_eq!(fake.calls() - before, calls, "kept {kept}");
     }
 }
 
