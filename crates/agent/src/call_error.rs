@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::shorten;
 
+/// Codes with which the broker says that the envelope grants no (more) calls.
+const REFUSALS: [&str; 3] = ["holdpoint_budget", "holdpoint_price_unknown", "holdpoint_call_limit"];
+
 /// A failed call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
@@ -53,7 +56,7 @@ fn answered(status: u16, body: &str) -> CallError {
 fn told(status: Option<u16>, value: &Value, body: &str) -> CallError {
     let message = value.pointer("/error/message").or_else(|| value.get("message")).and_then(Value::as_str);
     let message = message.map_or_else(|| shorten::one_line(body, 500), str::to_owned);
-    let budget = ["holdpoint_budget", "holdpoint_price_unknown"].iter().any(|code| body.contains(code));
+    let budget = REFUSALS.iter().any(|code| body.contains(code));
     if budget && matches!(status, None | Some(402)) {
         return CallError::Budget(message);
     }
@@ -100,6 +103,7 @@ mod tests {
         check(answered(402, budget), "budget", "spent 2 of 2 USD");
         let unknown = r#"{"type":"error","error":{"type":"holdpoint_price_unknown","message":"no price"}}"#;
         check(answered(402, unknown), "budget", "no price");
+        check(answered(402, r#"{"error":{"message":"no calls","code":"holdpoint_call_limit"}}"#), "budget", "no calls");
         check(answered(402, r#"{"error":{"message":"pay your bill"}}"#), "lasting", "pay your bill (HTTP 402)");
         check(answered(401, "no\nkey"), "lasting", "no key (HTTP 401)");
         check(answered(503, r#"{"error":{"message":"busy"}}"#), "passing", "busy (HTTP 503)");
