@@ -97,6 +97,7 @@ pub(crate) mod tests {
             diff: None,
             proof: None,
             answers: Vec::new(),
+            refusal: None,
             max_turns: 10,
         }
     }

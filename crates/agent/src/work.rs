@@ -43,10 +43,24 @@ impl Work<'_> {
     pub(crate) async fn run(&mut self) -> Result<HandIn, AgentError> {
         let resumed_turns = self.conversation.turns();
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
+        self.take_back()?;
         loop {
             match self.step().await? {
                 Step::GoOn => {}
                 Step::HandIn(hand_in) => return Ok(hand_in),
+            }
+        }
+    }
+
+    /// What the conversation handed in last was refused: the call gets the reason as its result, and the model goes on.
+    fn take_back(&mut self) -> Result<(), AgentError> {
+        let Some(reason) = self.job.refusal.take() else { return Ok(()) };
+        let Stand::Open { pending, .. } = self.conversation.stand() else { return Ok(()) };
+        let pending: Vec<Call> = pending.into_iter().cloned().collect();
+        match hand_in::decide(self.job.kind, &pending, self.siblings()).chosen {
+            None | Some((_, HandIn::Questions { .. })) => Ok(()),
+            Some((call, _)) => {
+                self.settled(vec![result(call, false, format!("not accepted: {reason}"))], Duration::ZERO)
             }
         }
     }

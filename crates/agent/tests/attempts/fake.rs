@@ -75,6 +75,7 @@ impl Fake {
             diff: None,
             proof: None,
             answers: Vec::new(),
+            refusal: None,
             max_turns: 20,
         }
     }

@@ -216,3 +216,19 @@ async fn a_resumed_conversation_uses_the_very_words_it_began_with() {
     let opening = |request: &Value| (request["messages"][0].clone(), request["messages"][1].clone());
     assert_eq!(opening(&requests[0]), opening(&requests[1]));
 }
+
+#[tokio::test]
+async fn a_refused_hand_in_goes_back_to_the_model_with_its_reason() {
+    let mut fake = Fake::new(vec![
+        Turn::Says("", vec![("complete_pulse", json!({"summary": "first"}))]),
+        Turn::Says("", vec![("complete_pulse", json!({"summary": "second"}))]),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Code);
+    let HandIn::Pulse(first) = fake.attempt(&job).await else { panic!() };
+    job.refusal = Some("no file was changed".to_owned());
+    let HandIn::Pulse(second) = fake.attempt(&job).await else { panic!() };
+    assert_eq!((first.summary.as_str(), second.summary.as_str()), ("first", "second"));
+    let last = fake.requests().pop().unwrap();
+    assert!(last.to_string().contains("not accepted: no file was changed"), "{last}");
+}
