@@ -1,1 +1,16 @@
-//! The store room.
+//! SQLite as the place where facts are kept: one file, one writer, readers apart.
+//! Never decides anything: it writes what it is handed, all of an append or nothing.
+#![warn(missing_docs)]
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod encode;
+mod fault;
+mod lease;
+mod project;
+mod read;
+mod schema;
+mod sqlite;
+mod write;
+
+pub use encode::{decode, encode};
+pub use sqlite::{Options, Sqlite};

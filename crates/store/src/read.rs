@@ -1,0 +1,204 @@
+//! Reads: the log, the feed, rows, timers and the outbox. Never writes.
+
+use domain::{Effect, EffectId, Micros, Recorded, RunId, Status};
+use engine::{CommandKey, DueTimer, FeedItem, Lease, NodeId, OutboxRow, Row, RunFilter, StoreError};
+use jiff::Timestamp;
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, ToSql, params};
+
+use crate::encode::{count, int, millis, recorded, timestamp};
+use crate::fault::fault;
+
+type SqlRow<'a> = rusqlite::Row<'a>;
+
+pub(crate) fn position(connection: &Connection) -> Result<u64, StoreError> {
+    let sql = "SELECT coalesce(max(position), 0) FROM workflow_events";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    count(statement.query_row([], |row| row.get(0)).map_err(fault)?)
+}
+
+pub(crate) fn events(connection: &Connection, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
+    let sql = "SELECT sequence, timestamp, form, type, payload FROM workflow_events
+        WHERE workflow_run_id = ?1 AND sequence > ?2 ORDER BY sequence";
+    collect(connection, sql, params![run.as_str(), int(after)], |row| recorded(row, 0))
+}
+
+pub(crate) fn feed(connection: &Connection, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
+    let sql = "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
+        WHERE position > ?1 ORDER BY position LIMIT ?2";
+    collect(connection, sql, params![int(after), int(limit as u64)], |row| {
+        Ok(FeedItem { position: count(get(row, 0)?)?, run: run_id(row, 1)?, recorded: recorded(row, 2)? })
+    })
+}
+
+pub(crate) fn exists(connection: &Connection, run: &RunId) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM workflow_runs WHERE id = ?1").map_err(fault)?;
+    statement.exists([run.as_str()]).map_err(fault)
+}
+
+const ROW: &str = "SELECT id, version, project_id, user_id, original_request, playbook, status, current_stage, branch,
+    base_branch, commit_id, created_at, updated_at, completed_at, clarification_count, hold, artifacts, cost_micros,
+    input_tokens, output_tokens, calls, tier, failure FROM workflow_runs";
+
+pub(crate) fn row(connection: &Connection, run: &RunId) -> Result<Option<Row>, StoreError> {
+    let found = collect(connection, &format!("{ROW} WHERE id = ?1"), params![run.as_str()], read_row)?;
+    Ok(found.into_iter().next())
+}
+
+pub(crate) fn rows(connection: &Connection, filter: &RunFilter) -> Result<Vec<Row>, StoreError> {
+    let mut sql = format!("{ROW} WHERE true");
+    let mut arguments: Vec<Box<dyn ToSql>> = Vec::new();
+    if let Some(project) = &filter.project {
+        sql.push_str(" AND project_id = ?");
+        arguments.push(Box::new(project.clone()));
+    }
+    if !filter.statuses.is_empty() {
+        let marks = vec!["?"; filter.statuses.len()].join(", ");
+        sql.push_str(&format!(" AND status IN ({marks})"));
+        arguments.extend(filter.statuses.iter().map(|status| Box::new(status.word()) as Box<dyn ToSql>));
+    }
+    if let Some(before) = &filter.before {
+        sql.push_str(" AND rowid < (SELECT rowid FROM workflow_runs WHERE id = ?)");
+        arguments.push(Box::new(before.as_str().to_owned()));
+    }
+    // Rows are never deleted, so their order of entry is the order of their start.
+    sql.push_str(" ORDER BY rowid DESC LIMIT ?");
+    let limit = if filter.limit == 0 { 100 } else { filter.limit };
+    arguments.push(Box::new(int(limit as u64)));
+    collect(connection, &sql, rusqlite::params_from_iter(arguments), read_row)
+}
+
+fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
+    let status: String = get(row, 6)?;
+    let hold: Option<String> = get(row, 15)?;
+    let completed_at: Option<i64> = get(row, 13)?;
+    Ok(Row {
+        id: run_id(row, 0)?,
+        version: count(get(row, 1)?)?,
+        project: get(row, 2)?,
+        user: get(row, 3)?,
+        request: get(row, 4)?,
+        playbook: get(row, 5)?,
+        status: read_status(&status)?,
+        stage: get(row, 7)?,
+        branch: get(row, 8)?,
+        base: get(row, 9)?,
+        commit: get(row, 10)?,
+        created_at: timestamp(get(row, 11)?)?,
+        updated_at: timestamp(get(row, 12)?)?,
+        completed_at: completed_at.map(timestamp).transpose()?,
+        clarification_count: get(row, 14)?,
+        hold: hold.as_deref().map(from_json).transpose()?,
+        artifacts: from_json(&get::<String>(row, 16)?)?,
+        cost: Micros(count(get(row, 17)?)?),
+        input_tokens: count(get(row, 18)?)?,
+        output_tokens: count(get(row, 19)?)?,
+        calls: count(get(row, 20)?)?,
+        tier: get(row, 21)?,
+        failure: get(row, 22)?,
+    })
+}
+
+fn read_status(word: &str) -> Result<Status, StoreError> {
+    const ALL: [Status; 9] = [
+        Status::Queued,
+        Status::Running,
+        Status::AwaitingApproval,
+        Status::AwaitingClarification,
+        Status::Paused,
+        Status::Stuck,
+        Status::Completed,
+        Status::Failed,
+        Status::Cancelled,
+    ];
+    let unknown = || StoreError::TooNew(format!("the status `{word}` is not known here"));
+    ALL.into_iter().find(|status| status.word() == word).ok_or_else(unknown)
+}
+
+pub(crate) fn ids_with_prefix(connection: &Connection, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError> {
+    // Ids are lower-case ASCII, so this is the first text after all that begin with the prefix.
+    let end = format!("{prefix}\u{7f}");
+    let sql = "SELECT id FROM workflow_runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";
+    collect(connection, sql, params![prefix, end, int(limit as u64)], |row| run_id(row, 0))
+}
+
+pub(crate) fn command(connection: &Connection, key: &CommandKey) -> Result<Option<(RunId, u64)>, StoreError> {
+    let sql = "SELECT workflow_run_id, version FROM commands WHERE key = ?1";
+    let found = collect(connection, sql, params![key.0], |row| Ok((run_id(row, 0)?, count(get(row, 1)?)?)))?;
+    Ok(found.into_iter().next())
+}
+
+pub(crate) fn due_timers(connection: &Connection, now: Timestamp, limit: usize) -> Result<Vec<DueTimer>, StoreError> {
+    let sql = "SELECT workflow_run_id, timer, due FROM timers WHERE due <= ?1 ORDER BY due, workflow_run_id LIMIT ?2";
+    collect(connection, sql, params![millis(now), int(limit as u64)], |row| {
+        Ok(DueTimer { run: run_id(row, 0)?, timer: count(get(row, 1)?)?, due: timestamp(get(row, 2)?)? })
+    })
+}
+
+pub(crate) fn outbox(connection: &Connection, run: Option<&RunId>) -> Result<Vec<OutboxRow>, StoreError> {
+    let sql = "SELECT workflow_run_id, number, effect, leased_by, leased_until, epoch, requested_at FROM outbox
+        WHERE ?1 IS NULL OR workflow_run_id = ?1 ORDER BY requested_at, id";
+    collect(connection, sql, params![run.map(RunId::as_str)], |row| {
+        let node: Option<String> = get(row, 3)?;
+        let lease = match node {
+            None => None,
+            Some(node) => {
+                Some(Lease { node: NodeId(node), until: timestamp(get(row, 4)?)?, epoch: count(get(row, 5)?)? })
+            }
+        };
+        let requested_at = timestamp(get(row, 6)?)?;
+        Ok(OutboxRow { id: effect_id(row, 0)?, effect: effect(row, 2)?, lease, requested_at })
+    })
+}
+
+/// What SQLite finds wrong with the file, and runs whose row and log do not agree.
+pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut found: Vec<String> = collect(connection, "PRAGMA quick_check", [], |row| get(row, 0))?;
+    found.retain(|line| line != "ok");
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let sql = "SELECT id, version, (SELECT count(*) FROM workflow_events WHERE workflow_run_id = id) AS stored,
+        (SELECT coalesce(max(sequence), 0) FROM workflow_events WHERE workflow_run_id = id) AS last
+        FROM workflow_runs WHERE version <> stored OR version <> last";
+    found.extend(collect(connection, sql, [], |row| {
+        let (id, version, stored): (String, i64, i64) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+        Ok(format!("run {id} is at version {version} but has {stored} events"))
+    })?);
+    Ok(found)
+}
+
+pub(crate) fn effect_id(row: &SqlRow<'_>, first: usize) -> Result<EffectId, StoreError> {
+    Ok(EffectId { run: run_id(row, first)?, number: get(row, first + 1)? })
+}
+
+pub(crate) fn effect(row: &SqlRow<'_>, index: usize) -> Result<Effect, StoreError> {
+    from_json(&get::<String>(row, index)?)
+}
+
+fn run_id(row: &SqlRow<'_>, index: usize) -> Result<RunId, StoreError> {
+    get::<String>(row, index)?.parse().map_err(|error: domain::IdError| StoreError::Damaged(error.to_string()))
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(format!("a stored value does not decode: {error}")))
+}
+
+fn get<T: FromSql>(row: &SqlRow<'_>, index: usize) -> Result<T, StoreError> {
+    row.get(index).map_err(fault)
+}
+
+fn collect<T>(
+    connection: &Connection,
+    sql: &str,
+    arguments: impl rusqlite::Params,
+    read: impl Fn(&SqlRow<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query(arguments).map_err(fault)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
