@@ -1,0 +1,259 @@
+//! A store in memory with the semantics of the real one: the second implementation of the port, and the model the
+//! property tests compare with. Never survives its process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard};
+
+use domain::{Effect, EffectId, Event, Recorded, RunId};
+use engine::{
+    Append, Appended, Batch, CommandKey, Committed, DueTimer, FeedItem, Lease, LeaseWish, Leased, NodeId, OutboxRow,
+    Row, RunFilter, Store, StoreError, TimerChange, Weight,
+};
+use jiff::Timestamp;
+
+/// Facts in a process's memory.
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Default, Clone)]
+struct State {
+    /// In the order of their start.
+    rows: Vec<Row>,
+    versions: HashMap<RunId, u64>,
+    feed: Vec<FeedItem>,
+    /// In the order of their entry.
+    outbox: Vec<Open>,
+    timers: BTreeMap<RunId, domain::Timer>,
+    commands: HashMap<CommandKey, (RunId, u64)>,
+}
+
+#[derive(Clone)]
+struct Open {
+    id: EffectId,
+    effect: Effect,
+    requested_at: Timestamp,
+    holder: Option<(NodeId, Timestamp)>,
+    epoch: u64,
+}
+
+impl MemoryStore {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test panics inside the store")
+    }
+}
+
+impl State {
+    fn write(&mut self, append: &Append) -> Result<Appended, StoreError> {
+        let after = append.expected + append.events.len() as u64;
+        check_form(append, after)?;
+        if let Some((run, version)) = append.key.as_ref().and_then(|key| self.commands.get(key)) {
+            return Ok(Appended::Repeated(run.clone(), *version));
+        }
+        let held = |fence: engine::Fence| {
+            self.outbox.iter().any(|open| {
+                open.id.run == append.run
+                    && open.id.number == fence.number
+                    && open.epoch == fence.epoch
+                    && open.holder.is_some()
+            })
+        };
+        if append.fence.is_some_and(|fence| !held(fence)) {
+            return Ok(Appended::Fenced);
+        }
+        if self.versions.get(&append.run).copied().unwrap_or(0) != append.expected {
+            return Ok(Appended::Conflict);
+        }
+        if append.expected == 0 && self.versions.keys().any(|run| run.short() == append.run.short()) {
+            return Ok(Appended::ShortIdTaken);
+        }
+        self.apply(append, after);
+        Ok(Appended::Done)
+    }
+
+    fn apply(&mut self, append: &Append, after: u64) {
+        self.versions.insert(append.run.clone(), after);
+        if let Some(row) = &append.row {
+            match self.rows.iter_mut().find(|known| known.id == append.run) {
+                Some(known) => *known = row.clone(),
+                None => self.rows.push(row.clone()),
+            }
+        } else if let Some(known) = self.rows.iter_mut().find(|known| known.id == append.run) {
+            known.version = after;
+        }
+        for recorded in &append.events {
+            let position = self.feed.len() as u64 + 1;
+            self.feed.push(FeedItem { position, run: append.run.clone(), recorded: recorded.clone() });
+        }
+        self.outbox.retain(|open| open.id.run != append.run || !append.removed.contains(&open.id.number));
+        let requested_at = append.events.last().map(|recorded| recorded.at);
+        let requested_at = requested_at.or_else(|| append.row.as_ref().map(|row| row.updated_at)).unwrap_or_default();
+        for (number, effect, lease) in &append.added {
+            self.outbox.push(Open {
+                id: EffectId { run: append.run.clone(), number: *number },
+                effect: effect.clone(),
+                requested_at,
+                holder: lease.as_ref().map(|lease| (lease.node.clone(), lease.until)),
+                epoch: lease.as_ref().map_or(0, |lease| lease.epoch),
+            });
+        }
+        match append.timer {
+            TimerChange::Keep => {}
+            TimerChange::Clear => drop(self.timers.remove(&append.run)),
+            TimerChange::Set(timer) => drop(self.timers.insert(append.run.clone(), timer)),
+        }
+        if let Some(key) = &append.key {
+            self.commands.insert(key.clone(), (append.run.clone(), after));
+        }
+    }
+
+    fn lease(&mut self, wish: &LeaseWish) -> Vec<Leased> {
+        let (mut heavy, mut light) = (wish.heavy, wish.light);
+        let mut turn: Vec<usize> = (0..self.outbox.len()).filter(|index| self.its_turn(*index, wish.now)).collect();
+        turn.sort_by_key(|index| self.outbox[*index].requested_at);
+        let mut leased = Vec::new();
+        for index in turn {
+            let open = &mut self.outbox[index];
+            let left = match Weight::of(&open.effect) {
+                Weight::Heavy => &mut heavy,
+                Weight::Light => &mut light,
+            };
+            if *left == 0 {
+                continue;
+            }
+            *left -= 1;
+            open.epoch += 1;
+            open.holder = Some((wish.node.clone(), wish.until));
+            let lease = Lease { node: wish.node.clone(), until: wish.until, epoch: open.epoch };
+            leased.push(Leased { id: open.id.clone(), effect: open.effect.clone(), lease });
+        }
+        leased
+    }
+
+    fn its_turn(&self, index: usize, now: Timestamp) -> bool {
+        let live = |open: &Open| open.holder.as_ref().is_some_and(|(_, until)| *until > now);
+        let mine = &self.outbox[index];
+        let blocked = self.outbox.iter().any(|other| {
+            other.id.run == mine.id.run
+                && other.id.number != mine.id.number
+                && (other.id.number < mine.id.number || live(other))
+        });
+        !live(mine) && !blocked
+    }
+}
+
+fn check_form(append: &Append, after: u64) -> Result<(), StoreError> {
+    let follows = append.events.iter().zip(append.expected + 1..).all(|(recorded, next)| recorded.sequence == next);
+    let fits = append.row.as_ref().is_none_or(|row| row.id == append.run && row.version == after);
+    let first = append.events.first().map(|recorded| &recorded.event);
+    let begins = append.expected != 0 || (append.row.is_some() && matches!(first, Some(Event::RunStarted { .. })));
+    if follows && fits && begins { Ok(()) } else { Err(StoreError::Other(format!("a bad append to {}", append.run))) }
+}
+
+impl Store for MemoryStore {
+    fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
+        let mut state = self.state();
+        // All or nothing, as a transaction has it.
+        let mut next = state.clone();
+        let mut appended = Vec::with_capacity(batch.appends.len());
+        for append in &batch.appends {
+            appended.push(next.write(append)?);
+        }
+        let leased = batch.lease.as_ref().map(|wish| next.lease(wish)).unwrap_or_default();
+        let position = next.feed.len() as u64;
+        *state = next;
+        Ok(Committed { appended, leased, position })
+    }
+
+    fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
+        let state = self.state();
+        let mine = state.feed.iter().filter(|item| item.run == *run && item.recorded.sequence > after);
+        Ok(mine.map(|item| item.recorded.clone()).collect())
+    }
+
+    fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
+        let state = self.state();
+        Ok(state.feed.iter().filter(|item| item.position > after).take(limit).cloned().collect())
+    }
+
+    fn position(&self) -> Result<u64, StoreError> {
+        Ok(self.state().feed.len() as u64)
+    }
+
+    fn row(&self, run: &RunId) -> Result<Option<Row>, StoreError> {
+        Ok(self.state().rows.iter().find(|row| row.id == *run).cloned())
+    }
+
+    fn rows(&self, filter: &RunFilter) -> Result<Vec<Row>, StoreError> {
+        let state = self.state();
+        let end = match &filter.before {
+            None => state.rows.len(),
+            Some(before) => state.rows.iter().position(|row| row.id == *before).unwrap_or(0),
+        };
+        let wanted = |row: &&Row| {
+            filter.project.as_ref().is_none_or(|project| row.project == *project)
+                && (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
+        };
+        let limit = if filter.limit == 0 { 100 } else { filter.limit };
+        Ok(state.rows[..end].iter().rev().filter(wanted).take(limit).cloned().collect())
+    }
+
+    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError> {
+        let state = self.state();
+        let mut ids: Vec<RunId> =
+            state.versions.keys().filter(|run| run.as_str().starts_with(prefix)).cloned().collect();
+        ids.sort();
+        ids.truncate(limit);
+        Ok(ids)
+    }
+
+    fn command(&self, key: &CommandKey) -> Result<Option<(RunId, u64)>, StoreError> {
+        Ok(self.state().commands.get(key).cloned())
+    }
+
+    fn due_timers(&self, now: Timestamp, limit: usize) -> Result<Vec<DueTimer>, StoreError> {
+        let state = self.state();
+        let due = state.timers.iter().filter(|(_, timer)| timer.at <= now);
+        let mut due: Vec<DueTimer> =
+            due.map(|(run, timer)| DueTimer { run: run.clone(), timer: u64::from(timer.id), due: timer.at }).collect();
+        due.sort_by_key(|timer| (timer.due, timer.run.clone()));
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    fn next_timer(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.state().timers.values().map(|timer| timer.at).min())
+    }
+
+    fn release_all_leases(&self) -> Result<u64, StoreError> {
+        let mut state = self.state();
+        Ok(state.outbox.iter_mut().filter_map(|open| open.holder.take()).count() as u64)
+    }
+
+    fn renew(&self, node: &NodeId, until: Timestamp) -> Result<u64, StoreError> {
+        let mut state = self.state();
+        let mut renewed = 0;
+        for (holder, end) in state.outbox.iter_mut().filter_map(|open| open.holder.as_mut()) {
+            if holder == node {
+                *end = until;
+                renewed += 1;
+            }
+        }
+        Ok(renewed)
+    }
+
+    fn outbox(&self, run: Option<&RunId>) -> Result<Vec<OutboxRow>, StoreError> {
+        let state = self.state();
+        let mut open: Vec<&Open> =
+            state.outbox.iter().filter(|open| run.is_none_or(|run| open.id.run == *run)).collect();
+        open.sort_by_key(|open| open.requested_at);
+        let row = |open: &Open| OutboxRow {
+            id: open.id.clone(),
+            effect: open.effect.clone(),
+            lease: open.holder.clone().map(|(node, until)| Lease { node, until, epoch: open.epoch }),
+            requested_at: open.requested_at,
+        };
+        Ok(open.into_iter().map(row).collect())
+    }
+}

@@ -1,0 +1,124 @@
+//! Sample values: ids, commits, configuration, commands. All fixed, so that a failing test reads the same twice.
+
+use std::collections::BTreeMap;
+
+use domain::{
+    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, ModelName, Playbook, Proof,
+    Question, ResponseType, Review, RunConfig, RunId, Severity, Start, Trust, Verdict,
+};
+use jiff::Timestamp;
+
+/// The n-th run id; all of them have different short ids.
+#[must_use]
+pub fn run_id(n: u64) -> RunId {
+    RunId::from_bits(n)
+}
+
+/// Another id with the same short id as the n-th.
+#[must_use]
+pub fn namesake(n: u64) -> RunId {
+    RunId::from_bits(n | 1 << 40)
+}
+
+/// The n-th commit.
+#[must_use]
+pub fn commit(n: u64) -> CommitId {
+    format!("{n:040x}").parse().expect("forty hexadecimal digits are a commit id")
+}
+
+/// A time, in milliseconds after a fixed day.
+#[must_use]
+pub fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millisecond(1_767_225_600_000 + millis).expect("a few years after 2026 is a time")
+}
+
+/// A person.
+#[must_use]
+pub fn actor(name: &str) -> Actor {
+    Actor { name: name.to_owned(), channel: "cli".to_owned() }
+}
+
+/// A configuration with every gate open, one check and a budget of ten dollars.
+#[must_use]
+pub fn config() -> RunConfig {
+    let model: ModelName = "scripted/one".parse().expect("a provider and a model");
+    let models = ["planner", "implementer", "validator"].map(|role| (role.to_owned(), model.clone()));
+    RunConfig {
+        trust: Trust { planning: domain::Gate::Auto, implementation: domain::Gate::Auto, fixes: domain::Gate::Auto },
+        max_clarifications: 2,
+        models: BTreeMap::from(models),
+        timeout_minutes: BTreeMap::new(),
+        git: GitPolicy { base_branch: "main".to_owned(), auto_merge: true, push: false },
+        budget: Some(domain::Micros(10_000_000)),
+        checks: vec![Check { name: "tests".to_owned(), command: "cargo test".to_owned() }],
+        exclude_paths: Vec::new(),
+    }
+}
+
+/// The default playbook.
+#[must_use]
+pub fn playbook() -> Playbook {
+    Playbook::built_in("autonomous").expect("the default playbook is compiled in")
+}
+
+/// A request of Ada's under a configuration.
+#[must_use]
+pub fn start(config: RunConfig) -> Start {
+    Start {
+        project: "/home/ada/shop".to_owned(),
+        request: "Add login with OAuth".to_owned(),
+        playbook: playbook(),
+        config,
+        by: actor("ada"),
+    }
+}
+
+/// Something a stage made.
+#[must_use]
+pub fn artifact(kind: ArtifactKind, stage: &str, version: u32, n: u64) -> Artifact {
+    let path = match kind {
+        ArtifactKind::Spec => Some(".autonomous/specs/001-login.md".to_owned()),
+        ArtifactKind::Code => None,
+        ArtifactKind::ValidationReport => Some(".autonomous/reports/001.md".to_owned()),
+    };
+    Artifact {
+        kind,
+        stage: stage.to_owned(),
+        version,
+        path,
+        commit: commit(n),
+        digest: Digest::of([stage, &n.to_string()]),
+        title: format!("{} {version}", kind.word()),
+        files: vec!["src/login.rs".to_owned()],
+        created_at: at(0),
+    }
+}
+
+/// A question of an agent.
+#[must_use]
+pub fn question(text: &str) -> Question {
+    Question {
+        question: text.to_owned(),
+        context: "the request does not say".to_owned(),
+        options: Vec::new(),
+        response_type: ResponseType::Text,
+    }
+}
+
+/// A verdict.
+#[must_use]
+pub fn review(verdict: Verdict, severity: Severity) -> Review {
+    Review { verdict, severity, summary: "read it all".to_owned(), findings: Vec::new() }
+}
+
+/// A proof with one check that ended so.
+#[must_use]
+pub fn proof(n: u64, exit: i32) -> Proof {
+    let check = CheckResult {
+        name: "tests".to_owned(),
+        command: "cargo test".to_owned(),
+        exit: Some(exit),
+        tail: "1 test".to_owned(),
+    };
+    Proof { commit: commit(n), checks: vec![check] }
+}
