@@ -1,0 +1,155 @@
+//! Random interleavings of commands, leases and reports: SQLite answers as the store in memory does.
+
+use domain::{Command, Decision};
+use engine::{Append, Appended, Batch, CommandKey, Fence, LeaseWish, NodeId, RunFilter, Store};
+use proptest::prelude::*;
+use testkit::{History, MemoryStore, samples};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Start { run: u64, namesake: bool, key: Option<u8> },
+    Report { run: u64, stale: bool, epoch: Option<u64> },
+    Fire { run: u64 },
+    Extend { run: u64 },
+    Cancel { run: u64, key: Option<u8> },
+    Lease { node: u8, heavy: usize, light: usize, after: i64 },
+    Renew { node: u8, after: i64 },
+    Release,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let run = 1..4_u64;
+    prop_oneof![
+        2 => (run.clone(), prop::bool::weighted(0.2), prop::option::of(0..3_u8))
+            .prop_map(|(run, namesake, key)| Step::Start { run, namesake, key }),
+        8 => (run.clone(), prop::bool::weighted(0.2), prop::option::of(0..4_u64))
+            .prop_map(|(run, stale, epoch)| Step::Report { run, stale, epoch }),
+        2 => run.clone().prop_map(|run| Step::Fire { run }),
+        2 => run.clone().prop_map(|run| Step::Extend { run }),
+        1 => (run, prop::option::of(0..3_u8)).prop_map(|(run, key)| Step::Cancel { run, key }),
+        6 => (0..2_u8, 0..3_usize, 0..3_usize, 0..4000_i64)
+            .prop_map(|(node, heavy, light, after)| Step::Lease { node, heavy, light, after }),
+        1 => (0..2_u8, 0..4000_i64).prop_map(|(node, after)| Step::Renew { node, after }),
+        1 => Just(Step::Release),
+    ]
+}
+
+/// Both stores, and the runs as their one engine would see them.
+struct Pair {
+    memory: MemoryStore,
+    sqlite: store::Sqlite,
+    runs: Vec<History>,
+    clock: i64,
+}
+
+impl Pair {
+    fn both<T: std::fmt::Debug>(&self, ask: impl Fn(&dyn Store) -> T) -> T {
+        let (expected, found) = (ask(&self.memory), ask(&self.sqlite));
+        assert_eq!(format!("{expected:?}"), format!("{found:?}"));
+        found
+    }
+
+    fn commit(&self, append: Option<Append>, lease: Option<LeaseWish>) -> Vec<Appended> {
+        let batch = Batch { appends: append.into_iter().collect(), lease };
+        self.both(|store| store.commit(&batch)).unwrap().appended
+    }
+
+    /// Hands in a command; the run moves on only when the stores took it.
+    fn take(&mut self, run: u64, command: Command, change: impl FnOnce(&mut Append)) {
+        let index = usize::try_from(run - 1).unwrap();
+        let mut next = self.runs[index].clone();
+        next.now = samples::at(self.clock);
+        let Ok(mut append) = next.take(command) else { return };
+        change(&mut append);
+        if self.commit(Some(append), None) == [Appended::Done] {
+            self.runs[index] = next;
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        self.clock += 500;
+        let node = |node: u8| NodeId(format!("node-{node}"));
+        let key = |key: Option<u8>| key.map(|key| CommandKey(format!("key-{key}")));
+        match step {
+            Step::Start { run, namesake: false, key: number } => {
+                let start = Command::Start(Box::new(samples::start(samples::config())));
+                self.take(run, start, |append| append.key = key(number));
+            }
+            Step::Start { run, namesake: true, key: number } => {
+                let mut other = History::unopened(samples::namesake(run));
+                // Without its run the name is free, and would be taken from the run that is to come.
+                if self.runs[usize::try_from(run - 1).unwrap()].run.opened.is_none() {
+                    return;
+                }
+                let append = other.take(Command::Start(Box::new(samples::start(samples::config())))).unwrap();
+                self.commit(Some(Append { key: key(number), ..append }), None);
+            }
+            Step::Report { run, stale, epoch } => {
+                let history = &self.runs[usize::try_from(run - 1).unwrap()];
+                let Some((&number, effect)) = history.run.open_effects.iter().next() else { return };
+                let outcome = testkit::agree(&history.run, number, effect);
+                let report = Command::Report(domain::Report { effect: number, outcome });
+                self.take(run, report, |append| {
+                    append.fence = epoch.map(|epoch| Fence { number, epoch });
+                    if stale {
+                        append.expected -= 1;
+                        append.events.iter_mut().for_each(|recorded| recorded.sequence -= 1);
+                        append.row = None;
+                    }
+                });
+            }
+            Step::Fire { run } => {
+                let timer = self.runs[usize::try_from(run - 1).unwrap()].run.timer();
+                let timer = timer.map_or(0, |timer| u64::from(timer.id));
+                self.take(run, Command::TimerFired { timer }, |_| {});
+            }
+            Step::Extend { run } => {
+                let Some(hold) = self.runs[usize::try_from(run - 1).unwrap()].run.hold().cloned() else { return };
+                let decision = Decision::Extend { minutes: 1 };
+                let by = samples::actor("ada");
+                let decide = domain::Decide { hold: hold.id, digest: hold.digest, decision, by };
+                self.take(run, Command::Decide(decide), |_| {});
+            }
+            Step::Cancel { run, key: number } => {
+                let cancel = Command::Cancel { by: samples::actor("bob"), reason: None };
+                self.take(run, cancel, |append| append.key = key(number));
+            }
+            Step::Lease { node: number, heavy, light, after } => {
+                let (now, until) = (samples::at(self.clock), samples::at(self.clock + after));
+                self.commit(None, Some(LeaseWish { node: node(number), now, until, heavy, light }));
+            }
+            Step::Renew { node: number, after } => {
+                let until = samples::at(self.clock + after);
+                self.both(|store| store.renew(&node(number), until)).unwrap();
+            }
+            Step::Release => drop(self.both(|store| store.release_all_leases()).unwrap()),
+        }
+    }
+
+    fn compare(&self) {
+        self.both(|store| store.feed(0, 10_000)).unwrap();
+        self.both(|store| store.rows(&RunFilter::default())).unwrap();
+        self.both(|store| store.outbox(None)).unwrap();
+        self.both(|store| store.due_timers(jiff::Timestamp::MAX, 100)).unwrap();
+        self.both(|store| store.next_timer()).unwrap();
+        for history in &self.runs {
+            assert_eq!(self.both(|store| store.events(&history.run.id, 0)).unwrap(), history.log);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sqlite_answers_as_the_store_in_memory_does(steps in prop::collection::vec(step(), 1..60)) {
+        let directory = tempfile::tempdir().unwrap();
+        let sqlite = store::Sqlite::open(&directory.path().join("holdpoint.db")).unwrap();
+        let runs = (1..4).map(|n| History::unopened(samples::run_id(n))).collect();
+        let mut pair = Pair { memory: MemoryStore::default(), sqlite, runs, clock: 0 };
+        for step in steps {
+            pair.step(step);
+        }
+        pair.compare();
+    }
+}
