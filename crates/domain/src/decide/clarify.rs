@@ -56,7 +56,11 @@ fn escalate(draft: &mut Draft, index: usize, question: Question, pending: Vec<Qu
     let mut hold = question_hold(draft, index, HoldKind::Approval, question, 0);
     let max = draft.run.opened().config.max_clarifications;
     hold.summary = format!("the agent has asked its {max} questions and has another; look at the whole and decide");
-    hold.allowed = vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::Cancel];
+    hold.allowed = vec![DecisionKind::Approve];
+    if draft.run.stages[index].revisions < draft.run.stage(index).revisions {
+        hold.allowed.push(DecisionKind::Reject);
+    }
+    hold.allowed.push(DecisionKind::Cancel);
     draft.record(Event::ApprovalRequested { hold, pending });
 }
 
