@@ -54,7 +54,10 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             {
                 run.stages[index].wip.clone_from(wip);
             }
-            run.failed_effect = if problem.is_some() { effect } else { None };
+            // The stop of an earlier agent may end late; what a retry asks for again is not its business.
+            if !matches!(effect, Some(Effect::StopAgent { .. })) {
+                run.failed_effect = if problem.is_some() { effect } else { None };
+            }
         }
         Event::ArtifactCreated { artifact, decisions } => {
             run.head = Some(artifact.commit.clone());

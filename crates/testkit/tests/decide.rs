@@ -351,6 +351,22 @@ fn a_timeout_stops_the_agent_and_can_be_extended() {
 }
 
 #[test]
+fn the_failed_stop_of_an_old_agent_does_not_hide_what_is_to_be_retried() {
+    let mut history = planning(samples::config());
+    history.take(Command::TimerFired { timer: 2 }).unwrap();
+    history.decide("ada", Decision::Extend { minutes: 5 }).unwrap();
+    let failed = || Outcome::Failed { message: "away".to_owned(), hint: None };
+    while history.run.open_effects.values().all(|effect| effect.word() != "write_record") {
+        good(&mut history);
+    }
+    let record = history.open().unwrap();
+    history.report(record, failed()).unwrap();
+    history.report(3, failed()).unwrap();
+    let retry = decide(&history, Decision::Retry { feedback: None });
+    check(&history, retry, Ok(&["DecisionMade", "EffectRequested:write_record"]));
+}
+
+#[test]
 fn a_model_that_fails_pauses_and_a_retry_goes_on_with_the_conversation() {
     let history = planning(samples::config());
     let outcome = ended(AgentEnd::ModelFailed { reason: "overloaded".to_owned() });
