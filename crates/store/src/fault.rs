@@ -13,15 +13,20 @@ pub(crate) fn fault(error: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged(text),
         Some(ErrorCode::SystemIoFailure) => StoreError::Disk(text),
         Some(_) => StoreError::Other(text),
-        None => match error {
-            // A column that does not hold what was written there.
-            rusqlite::Error::FromSqlConversionFailure(..)
+        None if is_conversion(&error) => StoreError::Damaged(text),
+        None => StoreError::Other(text),
+    }
+}
+
+/// A column that does not hold what was written there.
+fn is_conversion(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::Utf8Error(..)
-            | rusqlite::Error::InvalidColumnType(..) => StoreError::Damaged(text),
-            _ => StoreError::Other(text),
-        },
-    }
+            | rusqlite::Error::InvalidColumnType(..)
+    )
 }
 
 /// The same for the opening of a file, which the message names.

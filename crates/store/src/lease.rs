@@ -3,6 +3,8 @@
 //! A run's effects are worked on in order: only its lowest open one is given out, and only while no other of its
 //! effects is being worked on.
 
+use std::sync::LazyLock;
+
 use domain::EffectId;
 use engine::{Lease, LeaseWish, Leased, NodeId, StoreError, Weight};
 use jiff::Timestamp;
@@ -21,6 +23,13 @@ const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM outbox other WHERE other.workf
 
 const COLUMNS: &str =
     "SELECT mine.id, mine.requested_at, mine.epoch, mine.workflow_run_id, mine.number, mine.effect FROM outbox mine";
+
+/// Two questions instead of one with OR, so that each can walk its own index.
+static QUERIES: LazyLock<[String; 2]> = LazyLock::new(|| {
+    let free = "mine.leased_by IS NULL AND mine.weight = ?1";
+    let expired = "mine.leased_by IS NOT NULL AND mine.leased_until <= ?2 AND mine.weight = ?1";
+    [free, expired].map(|wanted| format!("{COLUMNS} WHERE {wanted} AND {ITS_TURN}"))
+});
 
 struct Candidate {
     id: i64,
@@ -56,14 +65,9 @@ fn candidates(
     if limit == 0 {
         return Ok(Vec::new());
     }
-    // Two questions instead of one with OR, so that each can walk its own index.
-    let free = format!("{COLUMNS} WHERE mine.leased_by IS NULL AND mine.weight = ?1 AND {ITS_TURN}");
-    let expired = format!(
-        "{COLUMNS} WHERE mine.leased_by IS NOT NULL AND mine.leased_until <= ?2 AND mine.weight = ?1 AND {ITS_TURN}"
-    );
     let mut found = Vec::new();
-    for sql in [free, expired] {
-        let mut statement = connection.prepare_cached(&sql).map_err(fault)?;
+    for sql in QUERIES.iter() {
+        let mut statement = connection.prepare_cached(sql).map_err(fault)?;
         let arguments = params![weight(heaviness), millis(wish.now), int(limit as u64)];
         let mut rows = statement.query(arguments).map_err(fault)?;
         while let Some(row) = rows.next().map_err(fault)? {
@@ -89,4 +93,30 @@ pub(crate) fn release_all(connection: &Connection) -> Result<u64, StoreError> {
 pub(crate) fn renew(connection: &Connection, node: &NodeId, until: Timestamp) -> Result<u64, StoreError> {
     let sql = "UPDATE outbox SET leased_until = ?2 WHERE leased_by = ?1";
     Ok(connection.execute(sql, params![node.0, millis(until)]).map_err(fault)? as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sql: &str, first: &str) {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(include_str!("../migrations/V1__runs_and_events.sql")).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.query_map(params![1, 0, 4], |row| row.get::<_, String>(3)).unwrap();
+        let plan: Vec<String> = steps.map(Result::unwrap).collect();
+        assert_eq!(plan[0], first, "{plan:?}");
+        assert!(plan.iter().all(|step| !step.starts_with("SCAN")), "{plan:?}");
+    }
+
+    #[test]
+    fn free_effects_are_found_in_order_by_their_index() {
+        check(&QUERIES[0], "SEARCH mine USING INDEX outbox_free_idx (weight=?)");
+    }
+
+    #[test]
+    fn expired_leases_are_found_by_their_index() {
+        check(&QUERIES[1], "SEARCH mine USING INDEX outbox_leased_idx (leased_until<?)");
+    }
 }

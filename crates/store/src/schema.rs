@@ -64,7 +64,12 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
     touch(connection).map_err(|error| match at(error) {
         // "no such table": the mark says that it was there.
         StoreError::Other(text) => StoreError::Damaged(text),
-        other => other,
+        clear @ (StoreError::Full
+        | StoreError::Busy
+        | StoreError::ReadOnly(_)
+        | StoreError::Damaged(_)
+        | StoreError::TooNew(_)
+        | StoreError::Disk(_)) => clear,
     })
 }
 

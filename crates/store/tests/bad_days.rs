@@ -1,4 +1,5 @@
 //! Bad days: damaged, foreign, read-only, full, locked. Typed errors, nothing deleted, nothing half written.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! SQLite passes the suite that every store must pass.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use engine::Store;
 

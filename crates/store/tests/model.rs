@@ -1,4 +1,5 @@
 //! Random interleavings of commands, leases and reports: SQLite answers as the store in memory does.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use domain::{Command, Decision};
 use engine::{Append, Appended, Batch, CommandKey, Fence, LeaseWish, NodeId, RunFilter, Store};

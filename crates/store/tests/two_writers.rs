@@ -1,4 +1,5 @@
 //! Two processes on one file: nothing lost, nothing doubled. And a process killed at either side of a commit.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::path::Path;
 use std::process::Command as Process;

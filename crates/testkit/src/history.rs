@@ -42,7 +42,7 @@ impl History {
             self.run = evolve(self.run.clone(), &recorded);
             self.log.push(recorded);
         }
-        self.now = self.now + jiff::SignedDuration::from_secs(1);
+        self.now += jiff::SignedDuration::from_secs(1);
         Ok(append(&before, &self.run, self.log[first..].to_vec()))
     }
 

@@ -1,4 +1,5 @@
 //! What the core answers to each command, one sentence per test.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use domain::{
     AgentEnd, ArtifactKind, Command, Decide, Decision, DecisionKind, Digest, Effect, Event, Gate, HoldKind, Micros,

@@ -1,4 +1,5 @@
 //! The core under random commands: it never panics, breaks no rule, and cancel always leads to an end.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use domain::{
     AgentEnd, Command, Decide, Decision, DecisionKind, Effect, Gate, Micros, Outcome, Phase, Severity, SpendReport,
