@@ -63,7 +63,11 @@ impl Sqlite {
         if writer.is_readonly("main").map_err(at)? {
             return Err(StoreError::ReadOnly(format!("`{}` is write-protected", path.display())));
         }
-        set_up_writer(&writer, &options).map_err(at)?;
+        let journal = set_up_writer(&writer, &options).map_err(at)?;
+        if journal != "wal" {
+            let text = format!("`{}` lies on a file system without WAL; put it on a local disk", path.display());
+            return Err(StoreError::Other(text));
+        }
         schema::prepare(&mut writer, path)?;
         Ok(Self { path: path.to_owned(), options, readers: Mutex::new(Vec::new()), writer: Mutex::new(writer) })
     }
@@ -111,10 +115,11 @@ impl Sqlite {
     }
 }
 
-fn set_up_writer(writer: &Connection, options: &Options) -> rusqlite::Result<()> {
+/// Returns the journal mode: SQLite keeps another one where it cannot have a WAL.
+fn set_up_writer(writer: &Connection, options: &Options) -> rusqlite::Result<String> {
     writer.busy_timeout(options.busy_timeout)?;
     writer.set_prepared_statement_cache_capacity(64);
-    writer.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    let journal = writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     // FULL: a commit that was reported survives a power cut.
     writer.pragma_update(None, "synchronous", "FULL")?;
     writer.pragma_update(None, "foreign_keys", true)?;
@@ -125,7 +130,7 @@ fn set_up_writer(writer: &Connection, options: &Options) -> rusqlite::Result<()>
     if let Some(pages) = options.max_pages {
         writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
-    Ok(())
+    Ok(journal)
 }
 
 /// A panic while the lock was held has rolled its transaction back, so what is behind it is whole.

@@ -1,6 +1,8 @@
 //! The core under random commands: it never panics, breaks no rule, and cancel always leads to an end.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+use std::collections::{HashSet, VecDeque};
+
 use domain::{
     AgentEnd, Command, Decide, Decision, DecisionKind, Effect, Gate, Micros, Outcome, Phase, Severity, SpendReport,
     Verdict, check_log, replay,
@@ -176,4 +178,77 @@ proptest! {
         }
         walk(config, playbook, &steps);
     }
+}
+
+/// What of a run decides how it can go on; counters stand as what is left of them.
+fn key(run: &domain::Run) -> String {
+    let hold = run.hold().map(|hold| (hold.kind, hold.allowed.clone(), run.pending_questions.len()));
+    let open: Vec<_> = run.open_effects.values().map(Effect::word).collect();
+    let stages: Vec<_> = run
+        .stages
+        .iter()
+        .map(|stage| (stage.revisions, stage.crashes, stage.fails.saturating_sub(stage.rounds_granted)))
+        .collect();
+    let failed = run.failed_effect.as_ref().map(Effect::word);
+    let step = match &run.phase {
+        Phase::Finishing { step, .. } => Some(*step),
+        Phase::Unopened
+        | Phase::Opening { .. }
+        | Phase::Working { .. }
+        | Phase::Publishing { .. }
+        | Phase::Holding { .. }
+        | Phase::Ended { .. } => None,
+    };
+    let rest = (run.is_ended(), run.questions_asked, run.validated.is_some(), run.merged.is_some());
+    format!("{:?} {step:?} {hold:?} {open:?} {stages:?} {failed:?} {rest:?}", run.current_stage())
+}
+
+/// Every command that could be taken next.
+fn commands(history: &History) -> Vec<Command> {
+    let open = &history.run.open_effects;
+    let reports = (0..open.len()).flat_map(|which| (0..9).map(move |outcome| Step::Report { which, outcome }));
+    let decisions =
+        (0..history.run.hold().map_or(0, |hold| hold.allowed.len() - 1)).map(|which| Step::Decide { which });
+    // One stop at a time: effects are worked on in order, so a second agent only begins after it.
+    let stopping = open.values().any(|effect| matches!(effect, Effect::StopAgent { .. }));
+    let fire = (!stopping).then_some(Step::Fire);
+    let steps: Vec<Step> = reports.chain(decisions).chain(fire).collect();
+    steps.iter().filter_map(|step| command(history, step)).collect()
+}
+
+#[test]
+fn every_reachable_state_is_alive_and_can_be_cancelled() {
+    let mut playbook = samples::playbook();
+    for stage in &mut playbook.stages {
+        (stage.crashes, stage.revisions) = (1, 1);
+        if let domain::Work::Judge { rounds, .. } = &mut stage.work {
+            *rounds = 1;
+        }
+    }
+    let mut config = samples::config();
+    config.trust.planning = Gate::Manual;
+    config.max_clarifications = 1;
+    let mut first = History::unopened(samples::run_id(7));
+    let start = domain::Start { playbook, ..samples::start(config) };
+    first.take(Command::Start(Box::new(start))).unwrap();
+    let mut seen = HashSet::from([key(&first.run)]);
+    let mut queue = VecDeque::from([first]);
+    while let Some(history) = queue.pop_front() {
+        check_alive(&history);
+        for next in commands(&history) {
+            // The log is left behind: it grows with the depth, and the random walks check it.
+            let mut history = History { run: history.run.clone(), log: Vec::new(), now: samples::at(0) };
+            if history.take(next).is_ok() && seen.insert(key(&history.run)) {
+                queue.push_back(history);
+            }
+        }
+        if !history.run.is_ended() {
+            let mut ended = history;
+            ended.take(Command::Cancel { by: samples::actor("bob"), reason: None }).unwrap();
+            ended.go_on();
+            assert!(ended.run.is_ended() && ended.run.open_effects.is_empty());
+        }
+        assert!(seen.len() < 50_000, "the machine has more states than its caps allow");
+    }
+    assert!(seen.iter().any(|key| key.contains("land")) && seen.len() > 100, "{} states", seen.len());
 }
