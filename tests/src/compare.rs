@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
 
 use crate::product::Product;
 use crate::world::World;
