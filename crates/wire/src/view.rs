@@ -262,6 +262,20 @@ pub struct WhyView {
     pub unblocked_by: Vec<String>,
 }
 
+/// A playbook that runs can be started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaybookView {
+    /// Its name.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// Its stages, in order.
+    pub stages: Vec<String>,
+    /// Roles that need a model.
+    pub roles: Vec<String>,
+}
+
 /// `server.json`: where the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
