@@ -1,1 +1,25 @@
-//! The server room.
+//! The server: HTTP and live faces over the engine. It translates and guards; it has no rules of its own.
+//! Never reads the process's environment: the command line hands it in.
+
+mod app;
+mod body;
+mod compose;
+mod config;
+mod from_wire;
+mod gate;
+mod home;
+mod http;
+mod idle;
+mod live;
+mod problem;
+mod serve;
+mod shelf;
+mod to_wire;
+
+pub use app::{App, AppParts, LiveLimits};
+pub use config::{Defaults, SettingsError, Setup};
+pub use gate::TokenFile;
+pub use home::{Home, HomeError};
+pub use http::{openapi, router};
+pub use serve::{Ready, ServeError, Settings, serve};
+pub use shelf::{Reading, Shelf};

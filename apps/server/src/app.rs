@@ -1,0 +1,145 @@
+//! What every handler has at hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::RunId;
+use engine::{Engine, Store, StoreError};
+use wire::Fault;
+
+use crate::config::Setup;
+use crate::gate::TokenFile;
+use crate::idle::Door;
+use crate::problem::Failure;
+use crate::shelf::Shelf;
+
+/// What an [`App`] is made of.
+pub struct AppParts {
+    /// The one door for changes.
+    pub engine: Engine,
+    /// What may be looked at.
+    pub shelf: Arc<dyn Shelf>,
+    /// Defaults, providers and scripts.
+    pub setup: Setup,
+    /// Who may come in.
+    pub token: TokenFile,
+    /// The name decisions are written down under.
+    pub user: String,
+    /// The port of 127.0.0.1 it answers on.
+    pub port: u16,
+    /// How much a live client may lag.
+    pub live: LiveLimits,
+}
+
+/// How much a live client may lag.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveLimits {
+    /// Events it may be behind before it is given a snapshot instead.
+    pub backlog: u64,
+    /// How long one message may take to be sent before the client counts as slow.
+    pub slow: Duration,
+    /// How long one message may take before the client is given up.
+    pub lost: Duration,
+    /// How often a silent client is asked whether it still lives.
+    pub ping: Duration,
+}
+
+impl Default for LiveLimits {
+    fn default() -> Self {
+        Self {
+            backlog: 10_000,
+            slow: Duration::from_secs(5),
+            lost: Duration::from_secs(30),
+            ping: Duration::from_secs(20),
+        }
+    }
+}
+
+/// What every handler has at hand; cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) engine: Engine,
+    pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) token: Arc<TokenFile>,
+    pub(crate) user: Arc<str>,
+    pub(crate) door: Door,
+    pub(crate) live: LiveLimits,
+    port: u16,
+}
+
+impl App {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(parts: AppParts) -> Self {
+        Self {
+            engine: parts.engine,
+            shelf: parts.shelf,
+            setup: Arc::new(parts.setup),
+            token: Arc::new(parts.token),
+            user: parts.user.into(),
+            door: Door::new(),
+            live: parts.live,
+            port: parts.port,
+        }
+    }
+
+    /// Where it answers.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Whether a Host is one of our own names.
+    pub(crate) fn is_own_host(&self, host: &str) -> bool {
+        let own = ["127.0.0.1", "localhost", "[::1]"];
+        own.iter().any(|name| {
+            let rest = host.get(name.len()..);
+            host.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+                && rest.and_then(|rest| rest.strip_prefix(':')).is_some_and(|port| port == self.port.to_string())
+        })
+    }
+
+    /// Reads from the store on a thread that may block.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let store = Arc::clone(self.engine.store());
+        let joined = tokio::task::spawn_blocking(move || read(store.as_ref())).await;
+        Ok(joined.map_err(|_| Failure::bug("reading the database broke off"))??)
+    }
+
+    /// The run that a unique beginning of its id means.
+    pub(crate) async fn find(&self, given: &str) -> Result<RunId, Failure> {
+        let prefix = given.to_ascii_lowercase();
+        let shown: String = given.chars().filter(|c| !c.is_control()).take(40).collect();
+        let plausible = !prefix.is_empty()
+            && prefix.len() <= 13
+            && prefix.bytes().all(|byte| byte == b'-' || RunId::ALPHABET.contains(&byte));
+        let mut found = match plausible {
+            true => self.read(move |store| store.ids_with_prefix(&prefix, 6)).await?,
+            false => Vec::new(),
+        };
+        match found.len() {
+            0 => {
+                let message = format!("there is no run `{shown}`");
+                Err(Failure::new(Fault::Missing, "no_such_run", message, "see `holdpoint list` for the runs there are"))
+            }
+            1 => Ok(found.swap_remove(0)),
+            count => {
+                let ids: Vec<_> = found.iter().take(5).map(RunId::as_str).collect();
+                let more = if count > 5 { " and more" } else { "" };
+                let message = format!("`{shown}` could be {}{more}", ids.join(", "));
+                Err(Failure::user("id", "ambiguous_id", message, "give more of the id"))
+            }
+        }
+    }
+
+    /// The run itself, by a unique beginning of its id.
+    pub(crate) async fn load(&self, given: &str) -> Result<domain::Run, Failure> {
+        let id = self.find(given).await?;
+        let run = self.engine.load(&id).await?;
+        run.ok_or_else(|| Failure::bug(format!("run {id} has a row and no events")))
+    }
+}

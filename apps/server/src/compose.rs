@@ -1,0 +1,61 @@
+//! Puts everything together. The only place that sees concrete stores, hands and secrets.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{Engine, NodeId, Parts, Slots, Store, StoreError};
+use jiff::Timestamp;
+use runner::{Hands, HandsConfig};
+use store::Sqlite;
+
+use crate::app::{App, AppParts, LiveLimits};
+use crate::config::Setup;
+use crate::gate::TokenFile;
+use crate::home::Home;
+
+/// What differs from server to server.
+pub(crate) struct Wishes {
+    pub(crate) token: PathBuf,
+    pub(crate) setup: Setup,
+    pub(crate) program: PathBuf,
+    pub(crate) agents: usize,
+    pub(crate) user: String,
+    pub(crate) port: u16,
+}
+
+/// Opens the database and starts the engine. Blocks.
+pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
+    let store: Arc<dyn Store> = Arc::new(Sqlite::open(&home.database())?);
+    let hands = Hands::new(HandsConfig {
+        home: home.path().to_owned(),
+        program: wishes.program,
+        models: wishes.setup.models.clone(),
+        store: Arc::clone(&store),
+    });
+    let engine = Engine::start(Parts {
+        store,
+        runner: hands.clone(),
+        clock: Arc::new(Timestamp::now),
+        slots: Slots { heavy: wishes.agents.max(1), light: 8 },
+        node: NodeId(format!("{}-{:08x}", std::process::id(), rand::random::<u32>())),
+        // The lock on the data directory is held.
+        sole_process: true,
+    })?;
+    Ok(App::new(AppParts {
+        engine,
+        shelf: hands,
+        setup: wishes.setup,
+        token: TokenFile::new(wishes.token),
+        user: wishes.user,
+        port: wishes.port,
+        live: LiveLimits::default(),
+    }))
+}
+
+/// The name decisions are written down under.
+pub(crate) fn user(environment: &BTreeMap<String, String>) -> String {
+    let named = ["USER", "LOGNAME"].iter().filter_map(|name| environment.get(*name));
+    let plain = named.map(|name| name.chars().filter(|c| !c.is_control()).take(64).collect::<String>());
+    plain.into_iter().find(|name| !name.trim().is_empty()).unwrap_or_else(|| "local".to_owned())
+}

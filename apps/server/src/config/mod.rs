@@ -1,0 +1,144 @@
+//! What holds unless a request says otherwise: from the environment, then the user's `config.toml`.
+//! The repository's own file is read per run and can only tighten.
+
+mod environment;
+mod project;
+mod providers;
+mod user;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use domain::{Gate, Micros, ModelName, TrustKey};
+use runner::Models;
+
+pub(crate) use project::ProjectFile;
+pub(crate) use providers::{check_model, default_model, with_provider};
+
+/// Everything the server was set up with.
+#[derive(Clone, Default)]
+pub struct Setup {
+    /// What holds unless a request says otherwise.
+    pub defaults: Defaults,
+    /// Providers and scripts.
+    pub models: Models,
+}
+
+/// What holds unless a request says otherwise; `None` where nobody said anything.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults {
+    /// Trust switches.
+    pub trust: Vec<(TrustKey, Gate)>,
+    /// Model per role.
+    pub models: BTreeMap<String, ModelName>,
+    /// Questions before a full approval is asked for.
+    pub max_clarifications: Option<u32>,
+    /// Squash-merge into the base when every gate passed.
+    pub auto_merge: Option<bool>,
+    /// Push the branch to the remote.
+    pub push: Option<bool>,
+    /// What a run may spend.
+    pub budget: Option<Micros>,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A variable of the environment.
+    #[error("the environment variable {name} is `{value}`: {reason}")]
+    Environment {
+        /// Its name.
+        name: String,
+        /// What it is set to; never a key.
+        value: String,
+        /// Why that does not work.
+        reason: String,
+    },
+    /// The user's file.
+    #[error("`{}`: {reason}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why it does not work, with the line.
+        reason: String,
+    },
+}
+
+impl Setup {
+    /// Reads the environment and `config.toml` in the data directory.
+    pub fn read(home: &Path, environment: &BTreeMap<String, String>) -> Result<Self, SettingsError> {
+        let path = home.join("config.toml");
+        let user = user::read(&path)?;
+        let said = environment::defaults(environment)?;
+        let own = user.defaults(&path)?;
+        let defaults = Defaults {
+            trust: own.trust,
+            models: own.models.into_iter().chain(said.models).collect(),
+            max_clarifications: said.max_clarifications.or(own.max_clarifications),
+            auto_merge: said.auto_merge.or(own.auto_merge),
+            push: own.push,
+            budget: own.budget,
+        };
+        let upstreams = providers::upstreams(environment, &user.providers, &path)?;
+        let mut scripts = user::scripts_in(&home.join("scripts"));
+        scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
+        Ok(Self { defaults, models: Models { upstreams, scripts } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_environment_wins_over_the_users_file() {
+        let home = tempfile::tempdir().unwrap();
+        let file =
+            "max_clarifications = 9\nauto_merge = true\n[models]\nplanner = \"gpt-4o\"\nvalidator = \"gpt-4o\"\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let said = [("DEFAULT_PLANNER_MODEL", "deepseek-reasoner"), ("DEFAULT_MAX_CLARIFICATIONS", "2")];
+        let setup = Setup::read(home.path(), &environment(&said)).unwrap();
+        assert_eq!(setup.defaults.models["planner"].as_str(), "deepseek/deepseek-reasoner");
+        assert_eq!(setup.defaults.models["validator"].as_str(), "openai/gpt-4o");
+        assert_eq!((setup.defaults.max_clarifications, setup.defaults.auto_merge), (Some(2), Some(true)));
+    }
+
+    #[track_caller]
+    fn check_refused(file: &str, said: &[(&str, &str)], expected: &str) {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let Err(error) = Setup::read(home.path(), &environment(said)) else { panic!("taken: {file} {said:?}") };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_setting_that_means_nothing_is_refused_by_name() {
+        check_refused("", &[("DEFAULT_MAX_CLARIFICATIONS", "many")], "DEFAULT_MAX_CLARIFICATIONS");
+        check_refused("", &[("DEFAULT_AUTO_MERGE", "perhaps")], "DEFAULT_AUTO_MERGE");
+        check_refused("", &[("DEFAULT_PLANNER_MODEL", "the best")], "DEFAULT_PLANNER_MODEL");
+        check_refused("", &[("OPENAI_BASE_URL", "localhost:1")], "OPENAI_BASE_URL");
+        check_refused("automerge = true\n", &[], "automerge");
+        check_refused("[trust]\nplanning = \"never\"\n", &[], "never");
+        check_refused("[providers.mine]\nkey = \"x\"\n", &[], "base_url");
+    }
+
+    #[test]
+    fn keys_and_base_urls_make_a_provider_usable() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("scripts")).unwrap();
+        std::fs::write(home.path().join("scripts/demo.json"), "{}").unwrap();
+        let said = [("ANTHROPIC_API_KEY", "k"), ("OLLAMA_BASE_URL", "http://127.0.0.1:11434/v1"), ("XAI_API_KEY", "")];
+        let models = Setup::read(home.path(), &environment(&said)).unwrap().models;
+        let check = |name: &str| check_model(&models, &name.parse().unwrap());
+        assert!(check("anthropic/claude-x").is_ok());
+        assert!(check("ollama/qwen").is_ok());
+        assert!(check("scripted/demo").is_ok());
+        assert!(check("xai/grok-4").unwrap_err().hint.contains("XAI_API_KEY"));
+        assert!(check("scripted/none").unwrap_err().hint.contains("demo"));
+        assert!(check("acme/model").unwrap_err().message.contains("acme"));
+    }
+}

@@ -1,0 +1,101 @@
+//! The repository's own `.autonomous/config.json`, read from the base commit. It can close gates, never open them.
+
+use std::collections::BTreeMap;
+
+use domain::{Check, Gate, Policy, TrustKey};
+use serde::Deserialize;
+
+/// What the file says that counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ProjectFile {
+    pub(crate) policy: Policy,
+    /// Trust switches it closes unless the request says otherwise.
+    pub(crate) manual: Vec<TrustKey>,
+    /// Whether it wants no merge unless the request says otherwise.
+    pub(crate) no_auto_merge: bool,
+    pub(crate) max_clarifications: Option<u32>,
+    pub(crate) models: BTreeMap<String, String>,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) exclude_paths: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Raw {
+    default_run_config: RawRun,
+    git: RawGit,
+    checks: Vec<Check>,
+    exclude_paths: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawRun {
+    trust_mode: BTreeMap<String, String>,
+    max_clarifications: Option<u32>,
+    model_routing: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct RawGit {
+    auto_merge: Option<bool>,
+    require_approval_for: Vec<String>,
+}
+
+impl ProjectFile {
+    /// Reads the file's text; the reason if it means nothing.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > 64 * 1024 {
+            return Err("it is longer than 64 KiB".to_owned());
+        }
+        let raw: Raw = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut manual = Vec::new();
+        for (key, value) in &raw.default_run_config.trust_mode {
+            let key: TrustKey = key.parse().map_err(|error| format!("trustMode: {error}"))?;
+            let gate: Gate = value.parse().map_err(|error| format!("trustMode: {error}"))?;
+            if gate == Gate::Manual {
+                manual.push(key);
+            }
+        }
+        for stage in &raw.git.require_approval_for {
+            let _: TrustKey = stage.parse().map_err(|error| format!("requireApprovalFor: {error}"))?;
+        }
+        Ok(Self {
+            policy: Policy { require_approval_for: raw.git.require_approval_for, forbid_auto_merge: false },
+            manual,
+            no_auto_merge: raw.git.auto_merge == Some(false),
+            max_clarifications: raw.default_run_config.max_clarifications,
+            models: raw.default_run_config.model_routing,
+            checks: raw.checks,
+            exclude_paths: raw.exclude_paths,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_as_the_first_users_wrote_it_is_understood() {
+        let text = r#"{"defaultRunConfig": {"trustMode": {"planning": "manual", "fixes": "auto"},
+            "maxClarifications": 3, "modelRouting": {"planner": "deepseek-reasoner"}},
+            "git": {"autoMerge": false, "requireApprovalFor": ["planning", "implementation"]},
+            "checks": [{"name": "test", "command": "npm test"}], "excludePaths": ["node_modules/", ".env"]}"#;
+        let file = ProjectFile::parse(text).unwrap();
+        assert_eq!(file.manual, [TrustKey::Planning]);
+        assert_eq!(file.policy.require_approval_for, ["planning", "implementation"]);
+        assert_eq!((file.max_clarifications, file.no_auto_merge), (Some(3), true));
+        assert_eq!(file.checks[0].command, "npm test");
+        assert_eq!(file.exclude_paths.len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_means_nothing_is_refused_with_its_reason() {
+        let refused = |text: &str| ProjectFile::parse(text).unwrap_err();
+        assert!(refused("{").contains("line 1"));
+        assert!(refused(r#"{"git": {"requireApprovalFor": ["deploy"]}}"#).contains("deploy"));
+        assert!(refused(r#"{"checks": [{"name": "x"}]}"#).contains("command"));
+    }
+}

@@ -1,0 +1,184 @@
+//! Providers of models: where each is, which variable holds its key, and which are set up.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use domain::{ConfigError, ModelName};
+use runner::{Models, UpstreamSettings};
+use wire::Problem;
+
+use super::SettingsError;
+use super::environment::{get, refuse};
+use super::user::ProviderFile;
+
+struct Provider {
+    name: &'static str,
+    /// The protocol it speaks.
+    kind: &'static str,
+    base_url: &'static str,
+    /// Begins the names of its two variables, `…_API_KEY` and `…_BASE_URL`.
+    prefix: &'static str,
+    /// How its models are called when nobody names the provider.
+    models: &'static [&'static str],
+    /// What it is asked for when nobody names a model.
+    default_model: Option<&'static str>,
+}
+
+const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "anthropic",
+        kind: "anthropic",
+        base_url: "https://api.anthropic.com",
+        prefix: "ANTHROPIC",
+        models: &["claude-"],
+        default_model: Some("claude-sonnet-4-5"),
+    },
+    Provider {
+        name: "openai",
+        kind: "openai",
+        base_url: "https://api.openai.com/v1",
+        prefix: "OPENAI",
+        models: &["gpt-", "chatgpt-", "o1", "o3", "o4"],
+        default_model: Some("gpt-4o"),
+    },
+    Provider {
+        name: "deepseek",
+        kind: "openai",
+        base_url: "https://api.deepseek.com/v1",
+        prefix: "DEEPSEEK",
+        models: &["deepseek-"],
+        default_model: Some("deepseek-reasoner"),
+    },
+    Provider {
+        name: "gemini",
+        kind: "openai",
+        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        prefix: "GEMINI",
+        models: &["gemini-"],
+        default_model: None,
+    },
+    Provider {
+        name: "xai",
+        kind: "openai",
+        base_url: "https://api.x.ai/v1",
+        prefix: "XAI",
+        models: &["grok-"],
+        default_model: None,
+    },
+    Provider {
+        name: "ollama",
+        kind: "openai",
+        base_url: "http://127.0.0.1:11434/v1",
+        prefix: "OLLAMA",
+        models: &[],
+        default_model: None,
+    },
+];
+
+/// A model's full name; a bare name gets the provider it is known to belong to.
+pub(crate) fn with_provider(text: &str) -> Result<ModelName, ConfigError> {
+    let belongs = |provider: &&Provider| provider.models.iter().any(|start| text.starts_with(start));
+    match PROVIDERS.iter().find(belongs) {
+        Some(provider) if !text.contains('/') => format!("{}/{text}", provider.name).parse(),
+        Some(_) | None => text.parse(),
+    }
+}
+
+/// Whether a model can be reached; what to do if not.
+pub(crate) fn check_model(models: &Models, name: &ModelName) -> Result<(), Problem> {
+    let refuse = |code: &str, message: String, hint: String| {
+        Err(Problem { code: code.to_owned(), message, hint, field: Some("models".to_owned()) })
+    };
+    if name.provider() == "scripted" {
+        if models.scripts.contains_key(name.model()) {
+            return Ok(());
+        }
+        let known: Vec<_> = models.scripts.keys().map(String::as_str).collect();
+        let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+        let hint = format!("scripts are files in `scripts` of the data directory: {known}");
+        return refuse("unknown_model", format!("there is no script `{}`", name.model()), hint);
+    }
+    if models.upstreams.contains_key(name.provider()) {
+        return Ok(());
+    }
+    match PROVIDERS.iter().find(|provider| provider.name == name.provider()) {
+        Some(provider) => {
+            let message = format!("`{name}` cannot be reached: the provider `{}` is not set up", provider.name);
+            let hint = format!(
+                "set {0}_API_KEY (or {0}_BASE_URL for a server of your own) where the server is started, and start it again",
+                provider.prefix
+            );
+            refuse("provider_not_configured", message, hint)
+        }
+        None => {
+            let known: Vec<_> = PROVIDERS.iter().map(|provider| provider.name).collect();
+            let message = format!("`{}` is not a known provider", name.provider());
+            let hint = format!(
+                "there are {}, scripted; any OpenAI-compatible server works as `openai/<model>` with OPENAI_BASE_URL",
+                known.join(", ")
+            );
+            refuse("unknown_model", message, hint)
+        }
+    }
+}
+
+/// The model for a role nobody chose one for: of the first provider that is set up.
+pub(crate) fn default_model(models: &Models) -> Option<ModelName> {
+    let usable = PROVIDERS.iter().filter(|provider| models.upstreams.contains_key(provider.name));
+    usable.filter_map(|provider| format!("{}/{}", provider.name, provider.default_model?).parse().ok()).next()
+}
+
+/// The providers that are set up: with a key, or with a base URL of their own.
+pub(super) fn upstreams(
+    environment: &BTreeMap<String, String>,
+    files: &BTreeMap<String, ProviderFile>,
+    path: &Path,
+) -> Result<BTreeMap<String, UpstreamSettings>, SettingsError> {
+    let mut upstreams = BTreeMap::new();
+    for provider in PROVIDERS {
+        let (key_name, url_name) = (format!("{}_API_KEY", provider.prefix), format!("{}_BASE_URL", provider.prefix));
+        let file = files.get(provider.name);
+        let key = get(environment, &key_name).or_else(|| file?.key.as_deref());
+        let said = get(environment, &url_name);
+        if let Some(url) = said.filter(|url| !is_url(url)) {
+            return Err(refuse(&url_name, url, "use an address that begins with http:// or https://"));
+        }
+        let base_url = said.or_else(|| file?.base_url.as_deref());
+        if key.is_none() && base_url.is_none() {
+            continue;
+        }
+        let upstream = UpstreamSettings {
+            kind: file.and_then(|file| file.kind.clone()).unwrap_or_else(|| provider.kind.to_owned()),
+            base_url: base_url.unwrap_or(provider.base_url).trim_end_matches('/').to_owned(),
+            key: key.unwrap_or_default().to_owned(),
+        };
+        upstreams.insert(provider.name.to_owned(), upstream);
+    }
+    let known = |name: &String| PROVIDERS.iter().any(|provider| provider.name == name.as_str());
+    for (name, file) in files.iter().filter(|(name, _)| !known(name)) {
+        upstreams.insert(name.clone(), own_provider(name, file, path)?);
+    }
+    Ok(upstreams)
+}
+
+/// A provider only the user knows.
+fn own_provider(name: &str, file: &ProviderFile, path: &Path) -> Result<UpstreamSettings, SettingsError> {
+    let refuse = |reason: String| {
+        Err(SettingsError::File { path: path.to_owned(), reason: format!("[providers.{name}]: {reason}") })
+    };
+    let kind = file.kind.as_deref().unwrap_or("openai");
+    match (&file.base_url, kind) {
+        (Some(url), "openai" | "anthropic") if is_url(url) => Ok(UpstreamSettings {
+            kind: kind.to_owned(),
+            base_url: url.trim_end_matches('/').to_owned(),
+            key: file.key.clone().unwrap_or_default(),
+        }),
+        (_, "openai" | "anthropic") => refuse("set `base_url` to its address, with http:// or https://".to_owned()),
+        (_, other) => refuse(format!("`{other}` is not a kind; use `openai` or `anthropic`")),
+    }
+}
+
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic()))
+}

@@ -1,0 +1,80 @@
+//! The user's own `config.toml` in the data directory, and the scripts beside it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::Micros;
+use serde::Deserialize;
+
+use super::{Defaults, SettingsError, with_provider};
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UserFile {
+    trust: BTreeMap<String, String>,
+    models: BTreeMap<String, String>,
+    max_clarifications: Option<u32>,
+    auto_merge: Option<bool>,
+    push: Option<bool>,
+    budget_usd: Option<f64>,
+    pub(super) providers: BTreeMap<String, ProviderFile>,
+    pub(super) scripts: BTreeMap<String, PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProviderFile {
+    /// `anthropic` or `openai`: the protocol it speaks.
+    pub(super) kind: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) key: Option<String>,
+}
+
+/// Reads the file; a missing one says nothing.
+pub(super) fn read(path: &Path) -> Result<UserFile, SettingsError> {
+    let refuse = |reason: String| SettingsError::File { path: path.to_owned(), reason };
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(UserFile::default()),
+        Err(error) => return Err(refuse(error.to_string())),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        refuse(format!("line {line}: {}", error.message().replace('\n', " ")))
+    })
+}
+
+impl UserFile {
+    pub(super) fn defaults(&self, path: &Path) -> Result<Defaults, SettingsError> {
+        let refuse = |reason: String| SettingsError::File { path: path.to_owned(), reason };
+        let mut defaults = Defaults {
+            max_clarifications: self.max_clarifications,
+            auto_merge: self.auto_merge,
+            push: self.push,
+            ..Defaults::default()
+        };
+        for (key, value) in &self.trust {
+            let key = key.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;
+            let gate = value.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;
+            defaults.trust.push((key, gate));
+        }
+        for (role, model) in &self.models {
+            let model = with_provider(model).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
+            defaults.models.insert(role.clone(), model);
+        }
+        if let Some(usd) = self.budget_usd {
+            let budget =
+                Micros::from_usd(usd).ok_or_else(|| refuse(format!("budget_usd: {usd} is not a sum of money")));
+            defaults.budget = Some(budget?);
+        }
+        Ok(defaults)
+    }
+}
+
+/// Scripts for `scripted/<name>`: every file of the folder, under its name without the ending.
+pub(super) fn scripts_in(folder: &Path) -> BTreeMap<String, PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };
+    let files = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_file());
+    files.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path))).collect()
+}

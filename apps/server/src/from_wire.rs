@@ -1,0 +1,283 @@
+//! From what is asked to what the core takes. Everything wrong is refused here with the field at fault.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use domain::{
+    Actor, Check, Decision, Gate, GitPolicy, HoldId, Micros, ModelName, Playbook, RunConfig, RunId, Start, Trust,
+    TrustKey,
+};
+use runner::project::{Project, ProjectError, inspect};
+use wire::{CheckSpec, DecideRequest, Fault, NewRun};
+
+use crate::config::{ProjectFile, Setup, check_model, default_model, with_provider};
+use crate::problem::Failure;
+
+/// A new run, with every default filled in.
+pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start, Failure> {
+    Start::check_request(&new.request)
+        .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
+    let playbook = playbook(new.playbook.as_deref().unwrap_or("autonomous"))?;
+    let said = said_trust(&new.trust)?;
+    check_roles(&playbook, new.models.keys())?;
+    check_timeouts(&playbook, &new.timeout_minutes)?;
+    let path = Path::new(&new.project);
+    if !path.is_absolute() || new.project.contains('\0') {
+        let message = "the project must be an absolute path";
+        return Err(Failure::user("project", "bad_project", message, "send the full path of the repository"));
+    }
+    let project = inspect(path, new.base_branch.as_deref()).await?;
+    let file = project_file(&project)?;
+    let models = models(setup, &playbook, &new, &file)?;
+    let budget = budget(setup, &new, &models)?;
+    let checks = match &new.checks {
+        Some(checks) => checks.iter().map(check).collect::<Result<_, _>>()?,
+        None => file.checks.clone(),
+    };
+    let mut config = RunConfig {
+        trust: trust(setup, &file, &said),
+        max_clarifications: max_clarifications(setup, &new, &file)?,
+        models,
+        timeout_minutes: new.timeout_minutes,
+        git: GitPolicy {
+            base_branch: project.base_branch.clone(),
+            auto_merge: new
+                .auto_merge
+                .unwrap_or_else(|| setup.defaults.auto_merge.unwrap_or(false) && !file.no_auto_merge),
+            push: new.push.or(setup.defaults.push).unwrap_or(true),
+        },
+        budget,
+        checks,
+        exclude_paths: file.exclude_paths.clone(),
+    };
+    config.tighten(&file.policy);
+    Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by })
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        Self::user(error.field(), error.code(), error.message(), error.hint())
+    }
+}
+
+fn playbook(name: &str) -> Result<Playbook, Failure> {
+    Playbook::built_in(name).ok_or_else(|| {
+        let known: Vec<_> = Playbook::built_in_names().collect();
+        let message = format!("there is no playbook `{}`", plain(name));
+        Failure::user("playbook", "unknown_playbook", message, format!("there are: {}", known.join(", ")))
+    })
+}
+
+fn said_trust(trust: &BTreeMap<String, String>) -> Result<Vec<(TrustKey, Gate)>, Failure> {
+    let mut said = Vec::new();
+    for (key, value) in trust {
+        let refuse = |error: domain::ConfigError| {
+            let hint = "trust takes `planning`, `implementation`, `fixes`, each `auto` or `manual`";
+            Failure::user("trust", "bad_trust", plain(&error.to_string()), hint)
+        };
+        said.push((key.parse().map_err(refuse)?, value.parse().map_err(refuse)?));
+    }
+    Ok(said)
+}
+
+/// The user's defaults, closed further by the repository; a request's own word comes last.
+fn trust(setup: &Setup, file: &ProjectFile, said: &[(TrustKey, Gate)]) -> Trust {
+    let mut trust = Trust::default();
+    for (key, gate) in &setup.defaults.trust {
+        trust.set(*key, *gate);
+    }
+    for key in &file.manual {
+        trust.set(*key, Gate::Manual);
+    }
+    for (key, gate) in said {
+        trust.set(*key, *gate);
+    }
+    trust
+}
+
+fn check_roles<'a>(playbook: &Playbook, roles: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+    let known = playbook.roles();
+    for role in roles {
+        if !known.contains(&role.as_str()) {
+            let message = format!("the playbook `{}` has no role `{}`", playbook.name, plain(role));
+            return Err(Failure::user("models", "unknown_role", message, format!("there are: {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+fn check_timeouts(playbook: &Playbook, minutes: &BTreeMap<String, u32>) -> Result<(), Failure> {
+    for (stage, minutes) in minutes {
+        if playbook.index_of(stage).is_none() {
+            let known: Vec<_> = playbook.stages.iter().map(|stage| stage.name.as_str()).collect();
+            let message = format!("the playbook `{}` has no stage `{}`", playbook.name, plain(stage));
+            let hint = format!("there are: {}", known.join(", "));
+            return Err(Failure::user("timeoutMinutes", "unknown_stage", message, hint));
+        }
+        if !(1..=10_080).contains(minutes) {
+            let message = format!("{minutes} minutes are not possible for `{stage}`");
+            return Err(Failure::user("timeoutMinutes", "bad_timeout", message, "use 1 to 10080 minutes"));
+        }
+    }
+    Ok(())
+}
+
+fn project_file(project: &Project) -> Result<ProjectFile, Failure> {
+    let Some(text) = &project.config else { return Ok(ProjectFile::default()) };
+    ProjectFile::parse(text).map_err(|reason| {
+        let message = format!(".autonomous/config.json on `{}` cannot be used: {reason}", project.base_branch);
+        Failure::user("project", "bad_project_config", plain(&message), "mend the file, commit it, and ask again")
+    })
+}
+
+fn models(
+    setup: &Setup,
+    playbook: &Playbook,
+    new: &NewRun,
+    file: &ProjectFile,
+) -> Result<BTreeMap<String, ModelName>, Failure> {
+    let mut models = BTreeMap::new();
+    for role in playbook.roles() {
+        let model = match (new.models.get(role), setup.defaults.models.get(role)) {
+            (Some(said), _) => said.parse().map_err(|error: domain::ConfigError| {
+                Failure::user("models", "bad_model", plain(&error.to_string()), "write `provider/model`")
+            })?,
+            (None, Some(default)) => default.clone(),
+            (None, None) => unsaid_model(setup, file, role)?,
+        };
+        check_model(&setup.models, &model).map_err(|problem| {
+            Failure::user("models", &problem.code, format!("{role}: {}", plain(&problem.message)), problem.hint)
+        })?;
+        models.insert(role.to_owned(), model);
+    }
+    Ok(models)
+}
+
+/// The repository may name a model, but only one the user has set up.
+fn unsaid_model(setup: &Setup, file: &ProjectFile, role: &str) -> Result<ModelName, Failure> {
+    let wished = file.models.get(role).and_then(|model| with_provider(model).ok());
+    let usable = wished.filter(|model| check_model(&setup.models, model).is_ok());
+    usable.or_else(|| default_model(&setup.models)).ok_or_else(|| {
+        let hint = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or DEEPSEEK_API_KEY where the server is started and start \
+                    it again, or name a model for each role";
+        Failure::user("models", "no_model", format!("there is no model for the {role}"), hint)
+    })
+}
+
+fn budget(setup: &Setup, new: &NewRun, models: &BTreeMap<String, ModelName>) -> Result<Option<Micros>, Failure> {
+    let said = match new.budget_usd {
+        None => None,
+        Some(usd) => Some(Micros::from_usd(usd).filter(|sum| sum.0 > 0).ok_or_else(|| {
+            let message = format!("{usd} dollars are not a budget");
+            Failure::user("budgetUsd", "bad_budget", message, "use a sum above 0, for example 2.50")
+        })?),
+    };
+    let Some(budget) = said.or(setup.defaults.budget) else { return Ok(None) };
+    match models.values().find(|model| !broker::prices::known(model.as_str())) {
+        None => Ok(Some(budget)),
+        Some(model) => {
+            let message = format!("the price of `{model}` is not known, so a budget cannot be kept");
+            let hint = "use a model whose price is known, or start the run without a budget";
+            Err(Failure::user("budgetUsd", "unknown_price", message, hint))
+        }
+    }
+}
+
+fn max_clarifications(setup: &Setup, new: &NewRun, file: &ProjectFile) -> Result<u32, Failure> {
+    if let Some(said) = new.max_clarifications.filter(|said| *said > 100) {
+        let message = format!("{said} questions are too many");
+        return Err(Failure::user("maxClarifications", "bad_limit", message, "use 0 to 100"));
+    }
+    let own = setup.defaults.max_clarifications.unwrap_or(3);
+    Ok(new.max_clarifications.unwrap_or_else(|| file.max_clarifications.map_or(own, |wish| wish.min(own))))
+}
+
+fn check(spec: &CheckSpec) -> Result<Check, Failure> {
+    let usable = |text: &str| !text.trim().is_empty() && text.len() <= 4096 && !text.contains('\0');
+    if usable(&spec.name) && usable(&spec.command) {
+        return Ok(Check { name: spec.name.clone(), command: spec.command.clone() });
+    }
+    let message = "a check needs a name and a command, each of at most 4096 bytes";
+    Err(Failure::user("checks", "bad_check", message, "for example {\"name\": \"test\", \"command\": \"npm test\"}"))
+}
+
+/// A decision, with exactly what it takes.
+pub(crate) fn decision(request: &DecideRequest) -> Result<Decision, Failure> {
+    let word = request.decision.as_str();
+    let takes = match word {
+        "approve" | "reject" | "suggest" | "retry" | "accept_anyway" | "cancel" => "text",
+        "answer" => "answer",
+        "extend" => "minutes",
+        "raise" => "usd",
+        "ignore" => "",
+        _ => {
+            let hint = "a hold lists the decisions it takes under `allowed`";
+            let message = format!("`{}` is not a decision", plain(word));
+            return Err(Failure::user("decision", "unknown_decision", message, hint));
+        }
+    };
+    let given = [
+        ("text", request.text.is_some()),
+        ("answer", request.answer.is_some()),
+        ("minutes", request.minutes.is_some()),
+        ("usd", request.usd.is_some()),
+    ];
+    if let Some((field, _)) = given.iter().find(|(field, given)| *given && *field != takes) {
+        let hint = if takes.is_empty() { "it takes nothing".to_owned() } else { format!("it takes `{takes}`") };
+        return Err(Failure::user(field, "not_taken", format!("`{word}` takes no `{field}`"), hint));
+    }
+    let missing = |field: &str| {
+        Failure::user(field, "missing_field", format!("`{word}` needs `{field}`"), format!("send `{field}` along"))
+    };
+    let text = request.text.clone();
+    Ok(match word {
+        "approve" => Decision::Approve { notes: text },
+        "reject" => Decision::Reject { feedback: text.ok_or_else(|| missing("text"))? },
+        "suggest" => Decision::Suggest { text: text.ok_or_else(|| missing("text"))? },
+        "retry" => Decision::Retry { feedback: text },
+        "accept_anyway" => Decision::AcceptAnyway { reason: text },
+        "answer" => Decision::Answer { answer: request.answer.clone().ok_or_else(|| missing("answer"))? },
+        "extend" => Decision::Extend { minutes: request.minutes.ok_or_else(|| missing("minutes"))? },
+        "raise" => {
+            let usd = request.usd.ok_or_else(|| missing("usd"))?;
+            let bad =
+                || Failure::user("usd", "bad_budget", format!("{usd} dollars cannot be added"), "use a sum above 0");
+            Decision::Raise { by: Micros::from_usd(usd).ok_or_else(bad)? }
+        }
+        "cancel" => Decision::Cancel { reason: text },
+        _ => Decision::Ignore,
+    })
+}
+
+/// A hold's id as views show it: the run and the hold's number.
+pub(crate) fn hold_id(text: &str) -> Result<(RunId, HoldId), Failure> {
+    let parsed = text.rsplit_once('.').and_then(|(run, number)| Some((run.parse().ok()?, number.parse().ok()?)));
+    let (run, number) = parsed.ok_or_else(|| {
+        let message = format!("there is no hold `{}`", plain(text));
+        Failure::new(Fault::Missing, "no_such_hold", message, "see `holdpoint inbox` for what waits")
+    })?;
+    Ok((run, HoldId(number)))
+}
+
+/// A client's text, fit to be shown back to it.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_takes_what_it_needs_and_nothing_else() {
+        let ask = |decision: &str| DecideRequest { decision: decision.to_owned(), ..DecideRequest::default() };
+        let approve = DecideRequest { text: Some("ok".to_owned()), ..ask("approve") };
+        assert_eq!(decision(&approve).unwrap(), Decision::Approve { notes: Some("ok".to_owned()) });
+        assert!(decision(&ask("reject")).is_err());
+        assert!(decision(&ask("answer")).is_err());
+        assert!(decision(&DecideRequest { minutes: Some(5), ..ask("approve") }).is_err());
+        assert!(decision(&DecideRequest { usd: Some(-1.0), ..ask("raise") }).is_err());
+        assert!(decision(&ask("explode")).is_err());
+        assert_eq!(decision(&ask("ignore")).unwrap(), Decision::Ignore);
+    }
+}

@@ -1,0 +1,171 @@
+//! The gate every request passes, in this order: Host, Origin, no token in the address, token, JSON, size.
+//!
+//! A page of a foreign site can make a browser send requests here, and by rebinding a name even make them look
+//! local; so the Host is checked before anything else, and nothing is ever allowed by address alone.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use domain::Actor;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use wire::Fault;
+
+use crate::App;
+use crate::problem::Failure;
+
+/// The longest body.
+pub(crate) const MAX_BODY: usize = 1024 * 1024;
+
+/// Prefix of the token among WebSocket subprotocols: browsers cannot set other headers there.
+const PROTOCOL_TOKEN: &str = "bearer.";
+
+/// The token, read anew for every request: one that was replaced stops working at once.
+#[derive(Debug, Clone)]
+pub struct TokenFile {
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// The token in a file.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Whether a text is the token. Takes the same time for every wrong one.
+    #[must_use]
+    pub fn admits(&self, given: &str) -> bool {
+        // 64 bytes that are in the page cache: not worth another thread.
+        let Ok(token) = std::fs::read(&self.path) else { return false };
+        let token = token.trim_ascii();
+        let same = Sha256::digest(token).ct_eq(&Sha256::digest(given.as_bytes()));
+        !token.is_empty() && bool::from(same)
+    }
+}
+
+/// The token a request came with, for connections that outlive it.
+#[derive(Clone)]
+pub(crate) struct Given(pub(crate) Arc<str>);
+
+/// Lets a request through, or says why not.
+pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Some(visit) = app.door.enter() else { return guarded(Failure::stopping().into_response()) };
+    let response = match admit(&app, request).await {
+        Ok(request) => next.run(request).await,
+        Err(failure) => failure.into_response(),
+    };
+    drop(visit);
+    guarded(response)
+}
+
+fn guarded(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
+    let (mut parts, body) = request.into_parts();
+    check_host(app, &parts)?;
+    check_origin(app, &parts.headers)?;
+    check_query(&parts)?;
+    if parts.uri.path() == "/healthz" {
+        return Ok(Request::from_parts(parts, Body::empty()));
+    }
+    let given = check_token(app, &parts.headers)?;
+    parts.extensions.insert(Given(given));
+    parts.extensions.insert(Actor { name: app.user.to_string(), channel: channel(&parts.headers).to_owned() });
+    if matches!(parts.method, Method::GET | Method::HEAD) {
+        return Ok(Request::from_parts(parts, Body::empty()));
+    }
+    check_json(&parts.headers)?;
+    let too_large = || {
+        let message = format!("the request is larger than {MAX_BODY} bytes");
+        Failure::new(Fault::TooLarge, "too_large", message, "put long texts into a file of the repository")
+    };
+    let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > MAX_BODY) {
+        return Err(too_large());
+    }
+    let bytes = to_bytes(body, MAX_BODY).await.map_err(|_| too_large())?;
+    Ok(Request::from_parts(parts, Body::from(bytes)))
+}
+
+fn check_host(app: &App, parts: &Parts) -> Result<(), Failure> {
+    let mut hosts = parts.headers.get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    let named = parts.uri.authority().map(axum::http::uri::Authority::as_str);
+    let ours = host.is_some_and(|host| app.is_own_host(host)) && named.is_none_or(|named| app.is_own_host(named));
+    if ours && hosts.next().is_none() {
+        return Ok(());
+    }
+    let hint = format!("use {}", app.url());
+    Err(Failure::new(Fault::Misdirected, "foreign_host", "this server does not answer for that Host", hint))
+}
+
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let own = |origin: &HeaderValue| {
+        origin.to_str().ok().and_then(|text| text.strip_prefix("http://")).is_some_and(|host| app.is_own_host(host))
+    };
+    if origins.all(own) {
+        return Ok(());
+    }
+    let message = "requests from other sites are not taken";
+    Err(Failure::new(Fault::Forbidden, "foreign_origin", message, format!("open {} itself", app.url())))
+}
+
+fn check_query(parts: &Parts) -> Result<(), Failure> {
+    const NAMES: &[&str] = &["token", "access_token", "auth", "authorization", "bearer", "api_key", "apikey"];
+    let query = parts.uri.query().unwrap_or_default();
+    let named = |pair: &str| NAMES.contains(&pair.split('=').next().unwrap_or_default().to_ascii_lowercase().as_str());
+    if !query.split('&').any(named) {
+        return Ok(());
+    }
+    let message = "a token must not stand in the address: addresses end up in logs and histories";
+    Err(Failure::new(Fault::User, "token_in_query", message, "send it as `Authorization: Bearer …`; replace this one"))
+}
+
+fn check_token(app: &App, headers: &HeaderMap) -> Result<Arc<str>, Failure> {
+    let refuse = |message: &str| {
+        let hint = "send `Authorization: Bearer …` with the text of the file `token` in the data directory";
+        Failure::new(Fault::Unauthorized, "unauthorized", message, hint)
+    };
+    let given = bearer(headers).or_else(|| protocol_token(headers)).ok_or_else(|| refuse("the token is missing"))?;
+    if app.token.admits(given) { Ok(given.into()) } else { Err(refuse("the token is wrong")) }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn protocol_token(headers: &HeaderMap) -> Option<&str> {
+    let offered = headers.get(header::SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+    offered.split(',').find_map(|protocol| protocol.trim().strip_prefix(PROTOCOL_TOKEN))
+}
+
+fn check_json(headers: &HeaderMap) -> Result<(), Failure> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let hint = "send `Content-Type: application/json`";
+    Err(Failure::new(Fault::MediaType, "not_json", "only JSON is taken", hint))
+}
+
+/// Which face a request came through. It is only written down: no right hangs on it.
+fn channel(headers: &HeaderMap) -> &'static str {
+    const FACES: &[&str] = &["cli", "demo", "tui", "web", "vscode", "mcp"];
+    let said = headers.get("holdpoint-channel").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    FACES.iter().find(|face| **face == said).copied().unwrap_or("http")
+}

@@ -1,0 +1,135 @@
+//! Decisions on the hold a run waits on, and the end of a run.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
+use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId};
+use wire::{ApproveRequest, CancelRequest, DecideRequest, RequestChanges, RunView};
+
+use super::Refusals;
+use super::runs::key;
+use crate::body::{Named, Sent};
+use crate::problem::Failure;
+use crate::{App, from_wire, to_wire};
+
+/// Says yes to exactly what was shown.
+#[utoipa::path(post, path = "/{id}/approve", tag = "decisions", operation_id = "approve_run",
+    params(("id" = String, Path)), request_body = ApproveRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn approve(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<ApproveRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let decision = Decision::Approve { notes: request.notes };
+    on_shown(&app, &id, Said { hold: None, digest: request.digest, decision, by }, &headers).await
+}
+
+/// Says no, with what to change.
+#[utoipa::path(post, path = "/{id}/request-changes", tag = "decisions", operation_id = "request_changes",
+    params(("id" = String, Path)), request_body = RequestChanges,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn request_changes(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<RequestChanges>,
+) -> Result<Json<RunView>, Failure> {
+    let decision = Decision::Reject { feedback: request.feedback };
+    on_shown(&app, &id, Said { hold: None, digest: request.digest, decision, by }, &headers).await
+}
+
+/// Decides on a hold, with any of the decisions it takes.
+#[utoipa::path(post, path = "/{id}/decide", tag = "decisions", operation_id = "decide_run",
+    params(("id" = String, Path)), request_body = DecideRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn decide(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<DecideRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let decision = from_wire::decision(&request)?;
+    on_shown(&app, &id, Said { hold: request.hold, digest: request.digest, decision, by }, &headers).await
+}
+
+/// Ends a run, whatever it does.
+#[utoipa::path(post, path = "/{id}/cancel", tag = "decisions", operation_id = "cancel_run",
+    params(("id" = String, Path)), request_body = CancelRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<CancelRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.find(&id).await?;
+    let key = key(&headers, &format!("cancel:{run}"))?;
+    let receipt = app.engine.submit(run, Command::Cancel { by, reason: request.reason }, key).await?;
+    Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// What a person said to what was shown.
+struct Said {
+    hold: Option<String>,
+    digest: String,
+    decision: Decision,
+    by: Actor,
+}
+
+async fn on_shown(app: &App, given: &str, said: Said, headers: &HeaderMap) -> Result<Json<RunView>, Failure> {
+    let run = app.load(given).await?;
+    let hold = match &said.hold {
+        Some(text) => named(&run, text)?,
+        None => shown(app, &run, &said.digest).await?,
+    };
+    let digest = Digest::claimed(&said.digest);
+    submit(app, run.id, Decide { hold, digest, decision: said.decision, by: said.by }, headers).await
+}
+
+/// Hands a decision to the engine.
+pub(super) async fn submit(
+    app: &App,
+    run: RunId,
+    decide: Decide,
+    headers: &HeaderMap,
+) -> Result<Json<RunView>, Failure> {
+    let key = key(headers, &format!("decide:{run}.{}", decide.hold))?;
+    let receipt = app.engine.submit(run, Command::Decide(decide), key).await?;
+    Ok(Json(to_wire::run(&receipt.run)))
+}
+
+fn named(run: &Run, text: &str) -> Result<HoldId, Failure> {
+    let (of, hold) = from_wire::hold_id(text)?;
+    if of == run.id {
+        return Ok(hold);
+    }
+    let message = format!("the hold belongs to run {of}, not to {}", run.id);
+    Err(Failure::user("hold", "foreign_hold", message, "send the hold's id as the run shows it"))
+}
+
+/// The hold a digest was shown with: also one that is gone, so that a late decision learns who was first.
+async fn shown(app: &App, run: &Run, digest: &str) -> Result<HoldId, Failure> {
+    if let Some(hold) = run.hold().filter(|hold| hold.digest.as_str() == digest) {
+        return Ok(hold.id);
+    }
+    let (id, wanted) = (run.id.clone(), digest.to_owned());
+    let log = app.read(move |store| store.events(&id, 0)).await?;
+    let past = log.iter().find_map(|recorded| match &recorded.event {
+        Event::ApprovalRequested { hold, .. }
+        | Event::ClarificationRequested { hold, .. }
+        | Event::HoldPlaced { hold }
+            if hold.digest.as_str() == wanted =>
+        {
+            Some(hold.id)
+        }
+        _ => None,
+    });
+    // No hold has the number 0: the engine then says that the run does not wait.
+    Ok(past.or_else(|| run.hold().map(|hold| hold.id)).unwrap_or(HoldId(0)))
+}

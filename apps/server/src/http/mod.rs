@@ -1,0 +1,113 @@
+//! The HTTP face: one file per group of routes. Handlers translate; the engine decides.
+
+mod decisions;
+mod holds;
+mod live;
+mod playbooks;
+mod reading;
+mod runs;
+
+use axum::extract::OriginalUri;
+use axum::http::Method;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use utoipa::openapi::{Info, OpenApi, PathItem};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use wire::{Fault, Problem};
+
+use crate::App;
+use crate::gate::gate;
+use crate::problem::Failure;
+
+/// The whole face, guarded.
+pub fn router(app: App) -> Router {
+    let (routes, api) = documented().split_for_parts();
+    let described = move || async move { Json(api).into_response() };
+    Router::new()
+        .merge(routes)
+        .route("/api/openapi.json", get(described))
+        .route("/healthz", get(|| async { "ok" }))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
+        .with_state(app)
+}
+
+/// What the face offers, for programs.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    documented().split_for_parts().1
+}
+
+fn documented() -> OpenApiRouter<App> {
+    let other = OpenApiRouter::new()
+        .routes(routes!(holds::list))
+        .routes(routes!(holds::answer))
+        .routes(routes!(playbooks::list))
+        .routes(routes!(live::live));
+    let mut workflows = of_runs();
+    for item in workflows.get_openapi_mut().paths.paths.values_mut() {
+        rename(item);
+    }
+    let mut api = OpenApiRouter::new().nest("/api/runs", of_runs()).nest("/api/workflows", workflows).merge(other);
+    let document = api.get_openapi_mut();
+    document.info = Info::new("Holdpoint", env!("CARGO_PKG_VERSION"));
+    api
+}
+
+fn of_runs() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(runs::list, runs::create))
+        .routes(routes!(runs::show))
+        .routes(routes!(decisions::approve))
+        .routes(routes!(decisions::request_changes))
+        .routes(routes!(decisions::decide))
+        .routes(routes!(decisions::cancel))
+        .routes(routes!(reading::events))
+        .routes(routes!(reading::artifacts))
+        .routes(routes!(reading::artifact))
+        .routes(routes!(reading::diff))
+        .routes(routes!(reading::why))
+        .routes(routes!(reading::spend))
+}
+
+/// The second name of a route needs operation ids of its own.
+fn rename(item: &mut PathItem) {
+    for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+        operation.operation_id = operation.operation_id.take().map(|id| format!("workflow_{id}"));
+    }
+}
+
+async fn unknown(OriginalUri(uri): OriginalUri) -> Failure {
+    let path: String = uri.path().chars().take(100).collect();
+    let hint = "see /api/openapi.json for every route";
+    Failure::new(Fault::Missing, "no_such_route", format!("there is nothing at `{path}`"), hint)
+}
+
+async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> Failure {
+    let path: String = uri.path().chars().take(100).collect();
+    Failure::method_not_allowed(format!("`{path}` does not take {method}"))
+}
+
+/// What routes answer when they refuse; one list for all of them.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "only its shape is used, for the document")]
+enum Refusals {
+    /// The request is wrong; `field` says where.
+    #[response(status = 400)]
+    Bad(Problem),
+    /// The token is missing or wrong.
+    #[response(status = 401)]
+    Unauthorized(Problem),
+    /// There is no such thing.
+    #[response(status = 404)]
+    Missing(Problem),
+    /// The state has moved on; the message says what happened.
+    #[response(status = 409)]
+    Conflict(Problem),
+    /// The world does not answer right now.
+    #[response(status = 503)]
+    Unavailable(Problem),
+}

@@ -1,0 +1,112 @@
+//! What a run did and made. Nothing here changes anything.
+
+use axum::Json;
+use axum::extract::State;
+use domain::ArtifactKind;
+use runner::ReadError;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use wire::{ArtifactContent, ArtifactView, DiffView, EventView, Fault, SpendCall, WhyView};
+
+use super::Refusals;
+use crate::body::{Named, Params};
+use crate::problem::Failure;
+use crate::{App, to_wire};
+
+/// From where on.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct After {
+    /// Only events with a higher sequence number.
+    #[serde(default)]
+    after: u64,
+}
+
+/// Lists the events of a run.
+#[utoipa::path(get, path = "/{id}/events", tag = "reading", operation_id = "list_events",
+    params(("id" = String, Path), After), responses((status = 200, body = Vec<EventView>), Refusals))]
+pub(super) async fn events(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Params(After { after }): Params<After>,
+) -> Result<Json<Vec<EventView>>, Failure> {
+    let run = app.find(&id).await?;
+    let of = run.clone();
+    let log = app.read(move |store| store.events(&of, after)).await?;
+    Ok(Json(log.iter().map(|recorded| to_wire::event(&run, recorded)).collect()))
+}
+
+/// Lists what a run made.
+#[utoipa::path(get, path = "/{id}/artifacts", tag = "reading", operation_id = "list_artifacts",
+    params(("id" = String, Path)), responses((status = 200, body = Vec<ArtifactView>), Refusals))]
+pub(super) async fn artifacts(
+    State(app): State<App>,
+    Named(id): Named<String>,
+) -> Result<Json<Vec<ArtifactView>>, Failure> {
+    let run = app.load(&id).await?;
+    Ok(Json(run.artifacts.iter().map(to_wire::artifact).collect()))
+}
+
+/// Shows one thing a run made, counted from 1 in the order of the list.
+#[utoipa::path(get, path = "/{id}/artifacts/{number}", tag = "reading", operation_id = "show_artifact",
+    params(("id" = String, Path), ("number" = usize, Path)),
+    responses((status = 200, body = ArtifactContent), Refusals))]
+pub(super) async fn artifact(
+    State(app): State<App>,
+    Named((id, number)): Named<(String, String)>,
+) -> Result<Json<ArtifactContent>, Failure> {
+    let run = app.load(&id).await?;
+    let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let artifact = index.and_then(|index| run.artifacts.get(index)).ok_or_else(|| {
+        let message = format!("run {} has no such artifact", run.id);
+        Failure::new(Fault::Missing, "no_such_artifact", message, format!("it has {}", run.artifacts.len()))
+    })?;
+    let content = app.shelf.artifact_text(&run, artifact).await?;
+    let drawings = match artifact.kind {
+        ArtifactKind::Spec => drawn(content.clone()).await?,
+        ArtifactKind::Code | ArtifactKind::ValidationReport => Vec::new(),
+    };
+    Ok(Json(ArtifactContent { artifact: to_wire::artifact(artifact), content, drawings }))
+}
+
+/// Laying out a large diagram takes a while: not on a thread that serves others.
+async fn drawn(content: String) -> Result<Vec<String>, Failure> {
+    let drawn = tokio::task::spawn_blocking(move || to_wire::drawings(&content)).await;
+    drawn.map_err(|_| Failure::bug("drawing a diagram broke off"))
+}
+
+/// Shows what a run's branch changes.
+#[utoipa::path(get, path = "/{id}/diff", tag = "reading", operation_id = "show_diff",
+    params(("id" = String, Path)), responses((status = 200, body = DiffView), Refusals))]
+pub(super) async fn diff(State(app): State<App>, Named(id): Named<String>) -> Result<Json<DiffView>, Failure> {
+    let run = app.load(&id).await?;
+    if run.base.is_none() {
+        let message = format!("run {} has no branch yet", run.id);
+        return Err(Failure::new(Fault::Conflict, "no_branch", message, "ask again when it has begun"));
+    }
+    Ok(Json(to_wire::diff(app.shelf.diff(&run).await?)))
+}
+
+/// Says why a run is not moving.
+#[utoipa::path(get, path = "/{id}/why", tag = "reading", operation_id = "why",
+    params(("id" = String, Path)), responses((status = 200, body = WhyView), Refusals))]
+pub(super) async fn why(State(app): State<App>, Named(id): Named<String>) -> Result<Json<WhyView>, Failure> {
+    Ok(Json(to_wire::reason(&app.load(&id).await?)))
+}
+
+/// Lists the model calls of a run.
+#[utoipa::path(get, path = "/{id}/spend", tag = "reading", operation_id = "list_spend",
+    params(("id" = String, Path)), responses((status = 200, body = Vec<SpendCall>), Refusals))]
+pub(super) async fn spend(State(app): State<App>, Named(id): Named<String>) -> Result<Json<Vec<SpendCall>>, Failure> {
+    let run = app.find(&id).await?;
+    let log = app.read(move |store| store.events(&run, 0)).await?;
+    Ok(Json(to_wire::calls(&log)))
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        let hint = "see whether the repository is still where it was; the server's log says more";
+        Self::new(Fault::World, "not_readable", error.to_string(), hint)
+    }
+}

@@ -1,0 +1,144 @@
+//! Failures on their way out: every refusal becomes one JSON problem with a status.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::Rejection;
+use engine::{Refusal, StoreError};
+use wire::{Fault, Problem};
+
+/// A problem and whose fault it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    status: u16,
+    problem: Box<Problem>,
+    retry_after: Option<u32>,
+}
+
+impl Failure {
+    pub(crate) fn new(fault: Fault, code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let problem = Problem { code: code.to_owned(), message: message.into(), hint: hint.into(), field: None };
+        Self { status: fault.status(), problem: Box::new(problem), retry_after: None }
+    }
+
+    pub(crate) fn method_not_allowed(message: impl Into<String>) -> Self {
+        let failure = Self::new(Fault::User, "method_not_allowed", message, "see /api/openapi.json for every route");
+        Self { status: 405, ..failure }
+    }
+
+    pub(crate) fn user(field: &str, code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Fault::User, code, message, hint).at(field)
+    }
+
+    pub(crate) fn at(mut self, field: &str) -> Self {
+        self.problem.field = Some(field.to_owned());
+        self
+    }
+
+    fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    pub(crate) fn stopping() -> Self {
+        let hint = "start it again, or wait for the next one";
+        Self::new(Fault::World, "server_stopping", "the server is stopping", hint).retry_after(1)
+    }
+
+    pub(crate) fn bug(message: impl Into<String>) -> Self {
+        Self::new(Fault::Bug, "bug", message, "this should not happen; please report it with the server's log")
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if status.is_server_error() {
+            tracing::error!(code = %self.problem.code, message = %self.problem.message, "refused");
+        }
+        let mut response = (status, Json(self.problem)).into_response();
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let problem = store_problem(&error);
+        let fault = match &error {
+            StoreError::Full => Fault::Storage,
+            StoreError::Busy
+            | StoreError::ReadOnly(_)
+            | StoreError::Damaged(_)
+            | StoreError::TooNew(_)
+            | StoreError::Disk(_)
+            | StoreError::Other(_) => Fault::World,
+        };
+        let retry_after = matches!(error, StoreError::Busy | StoreError::Full).then_some(1);
+        Self { status: fault.status(), problem: Box::new(problem), retry_after }
+    }
+}
+
+/// What a store's trouble means for a person.
+pub(crate) fn store_problem(error: &StoreError) -> Problem {
+    let (code, hint) = match error {
+        StoreError::Full => ("disk_full", "free some space; nothing was changed, then ask again"),
+        StoreError::Busy => ("database_busy", "ask again; if it stays so, see which process has the database open"),
+        StoreError::ReadOnly(_) => {
+            ("database_read_only", "make the data directory writable, or set HOLDPOINT_HOME to one that is")
+        }
+        StoreError::Damaged(_) => (
+            "database_damaged",
+            "nothing was deleted: keep a copy of holdpoint.db, holdpoint.db-wal and holdpoint.db-shm, put back a \
+             backup, or move the three files away to begin anew; branches of past runs are in your repositories",
+        ),
+        StoreError::TooNew(_) => ("database_too_new", "use the newer holdpoint that wrote it"),
+        StoreError::Disk(_) => ("disk_failed", "look at the system's log for disk errors, then start the server again"),
+        StoreError::Other(_) => ("database_refused", "ask again; the server's log says more"),
+    };
+    Problem { code: code.to_owned(), message: error.to_string(), hint: hint.to_owned(), field: None }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Rejected(rejection) => rejection.into(),
+            Refusal::Store(error) => error.into(),
+            Refusal::ShortIdTaken => {
+                let message = "no free id was found for the run";
+                Self::new(Fault::World, "id_taken", message, "ask again").retry_after(1)
+            }
+            Refusal::Stopped => Self::stopping(),
+        }
+    }
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        let message = rejection.to_string();
+        let conflict = |code: &str, hint: &str| Self::new(Fault::Conflict, code, message.clone(), hint);
+        match &rejection {
+            Rejection::BadRequest(_) => Self::user("request", "bad_request", message, "send another request text"),
+            Rejection::BadAnswer(_) => Self::user("answer", "bad_answer", message, "send an answer that fits"),
+            Rejection::NotAllowed { allowed, .. } => {
+                let words: Vec<_> = allowed.iter().map(|kind| kind.word()).collect();
+                Self::user("decision", "not_allowed", message, format!("it takes: {}", words.join(", ")))
+            }
+            Rejection::NotStarted => {
+                Self::new(Fault::Missing, "no_such_run", message, "see `holdpoint list` for the runs there are")
+            }
+            Rejection::AlreadyStarted => conflict("already_started", "look at the run, it is there"),
+            Rejection::AlreadyEnded => conflict("already_ended", "nothing can change any more; start a new run"),
+            Rejection::NoHold => conflict("no_hold", "look at the run again; it goes on by itself"),
+            Rejection::AlreadyDecided { .. } => conflict("already_decided", "look at the run again"),
+            Rejection::HoldChanged => conflict("hold_changed", "look at the run again and decide on what it shows"),
+            Rejection::DigestChanged => conflict("digest_changed", "look at what is there now and decide again"),
+            Rejection::EffectNotOpen(_)
+            | Rejection::WrongOutcome(_)
+            | Rejection::CallCounted(..)
+            | Rejection::TimerGone => conflict("not_open", "look at the run again"),
+        }
+    }
+}

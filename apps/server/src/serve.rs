@@ -1,0 +1,236 @@
+//! A server's life: take the data directory, open everything, say where it is, serve, and leave nothing behind.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use engine::StoreError;
+use jiff::{SignedDuration, Timestamp};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use wire::{Problem, ServerInfo};
+
+use crate::App;
+use crate::compose::{Wishes, compose, user};
+use crate::config::{SettingsError, Setup};
+use crate::home::{Home, HomeError};
+use crate::http::router;
+use crate::problem::store_problem;
+
+/// Called once the server answers.
+pub type Ready = Box<dyn FnOnce(&ServerInfo) + Send>;
+
+/// How long requests in flight may take once the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a server is started with.
+pub struct Settings {
+    /// The data directory.
+    pub home: PathBuf,
+    /// The port; `ORCHESTRATOR_PORT` or a free one unless said.
+    pub port: Option<u16>,
+    /// Ends by itself after so long with nothing to do.
+    pub idle_exit: Option<Duration>,
+    /// Agents and checks at once.
+    pub agents: usize,
+    /// Called once the server answers.
+    pub ready: Option<Ready>,
+    /// Our own program, to start supervisors with.
+    pub program: PathBuf,
+    /// The process's environment: nothing here reads it by itself.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Why a server did not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another has the data directory.
+    #[error("a server for this data directory runs already{}", place(.0.as_ref()))]
+    AlreadyRunning(Option<ServerInfo>),
+    /// The data directory cannot be used.
+    #[error("{0}")]
+    Home(HomeError),
+    /// A setting means nothing.
+    #[error("{0}")]
+    Settings(#[from] SettingsError),
+    /// The port is taken.
+    #[error("port {0} is in use")]
+    PortInUse(u16),
+    /// The port cannot be had.
+    #[error("cannot listen on port {port}: {source}")]
+    Listen {
+        /// Which.
+        port: u16,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The database.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The system does not let us.
+    #[error("the server cannot go on: {0}")]
+    System(io::Error),
+}
+
+fn place(server: Option<&ServerInfo>) -> String {
+    server.map(|server| format!(" at {} (process {})", server.url, server.pid)).unwrap_or_default()
+}
+
+impl From<HomeError> for ServeError {
+    fn from(error: HomeError) -> Self {
+        match error {
+            HomeError::Taken { server } => Self::AlreadyRunning(server),
+            HomeError::File { .. } => Self::Home(error),
+        }
+    }
+}
+
+impl ServeError {
+    /// The error as every interface shows it.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let (code, hint) = match self {
+            Self::AlreadyRunning(_) => {
+                ("already_running", "use that one, or stop it first, or set HOLDPOINT_HOME to another directory")
+            }
+            Self::Home(_) => ("home_unusable", "make it writable for you, or set HOLDPOINT_HOME to one that is"),
+            Self::Settings(_) => ("bad_setting", "mend the setting and start again"),
+            Self::PortInUse(_) => {
+                ("port_in_use", "choose another with ORCHESTRATOR_PORT, or leave it out for a free one")
+            }
+            Self::Listen { .. } => ("port_refused", "choose a port above 1023, or leave it out for a free one"),
+            Self::Store(error) => return store_problem(error),
+            Self::System(_) => ("system", "see the message; the server's log may say more"),
+        };
+        Problem { code: code.to_owned(), message: self.to_string(), hint: hint.to_owned(), field: None }
+    }
+}
+
+/// Serves until a signal comes or nothing is left to do.
+pub async fn serve(settings: Settings) -> Result<(), ServeError> {
+    let home = Home::take(&settings.home)?;
+    let token = home.token()?;
+    let setup = Setup::read(home.path(), &settings.environment)?;
+    let port = wished_port(&settings)?;
+    // Bound before the engine starts: a server that nobody can reach must not begin to work.
+    let listener = listen(port).await?;
+    let port = listener.local_addr().map_err(ServeError::System)?.port();
+    let signals = Signals::new().map_err(ServeError::System)?;
+    let wishes = Wishes {
+        token,
+        setup,
+        program: settings.program,
+        agents: settings.agents,
+        user: user(&settings.environment),
+        port,
+    };
+    // Blocks for as long as the database takes to open; there is nobody else to serve yet.
+    let app = compose(&home, wishes)?;
+    let info = ServerInfo { url: app.url(), pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    home.announce(&info)?;
+    if let Some(ready) = settings.ready {
+        ready(&info);
+    }
+    tracing::info!(url = %info.url, "serving");
+    let served = until_end(&app, listener, signals, settings.idle_exit).await;
+    app.engine.stop().await;
+    home.withdraw(&info);
+    served.map_err(ServeError::System)
+}
+
+fn wished_port(settings: &Settings) -> Result<u16, SettingsError> {
+    let said = settings.environment.get("ORCHESTRATOR_PORT").map(|text| text.trim()).filter(|text| !text.is_empty());
+    match (settings.port, said) {
+        (Some(port), _) => Ok(port),
+        (None, Some(text)) => text.parse().map_err(|_| SettingsError::Environment {
+            name: "ORCHESTRATOR_PORT".to_owned(),
+            value: text.chars().filter(|c| !c.is_control()).take(60).collect(),
+            reason: "use a number from 0 to 65535".to_owned(),
+        }),
+        (None, None) => Ok(0),
+    }
+}
+
+/// Only ever this machine: anything wider needs more than a token file.
+async fn listen(port: u16) -> Result<TcpListener, ServeError> {
+    let bound = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
+    bound.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ServeError::PortInUse(port),
+        _ => ServeError::Listen { port, source },
+    })
+}
+
+async fn until_end(app: &App, listener: TcpListener, mut signals: Signals, idle: Option<Duration>) -> io::Result<()> {
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = axum::serve(listener, router(app.clone())).with_graceful_shutdown(async {
+        let _ = stopped.await;
+    });
+    let mut serving = tokio::spawn(serving.into_future());
+    tokio::select! {
+        ended = &mut serving => return ended.map_err(io::Error::other)?,
+        () = signals.any() => tracing::info!("a signal asks for the end"),
+        () = nothing_left(app, idle) => tracing::info!("nothing is left to do"),
+    }
+    let _ = stop.send(());
+    match tokio::time::timeout(GRACE, &mut serving).await {
+        Ok(ended) => ended.map_err(io::Error::other)?,
+        Err(_) => {
+            serving.abort();
+            Ok(())
+        }
+    }
+}
+
+/// Resolves, with the door closed, once nothing happened for that long and nothing will within the hour.
+async fn nothing_left(app: &App, idle: Option<Duration>) {
+    let Some(time) = idle else { return std::future::pending().await };
+    let mut positions = app.engine.positions();
+    loop {
+        positions.mark_unchanged();
+        let quiet = async { tokio::join!(tokio::time::sleep(time), app.door.quiet_for(time)) };
+        tokio::select! {
+            changed = positions.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            _ = quiet => {
+                if app.engine.busy() == 0 && app.door.close() {
+                    if is_idle(app).await {
+                        return;
+                    }
+                    app.door.open();
+                }
+            }
+        }
+    }
+}
+
+async fn is_idle(app: &App) -> bool {
+    let soon = Timestamp::now().saturating_add(SignedDuration::from_hours(1)).unwrap_or(Timestamp::MAX);
+    let timer = app.read(|store| store.next_timer()).await;
+    let far = timer.is_ok_and(|timer| timer.is_none_or(|due| due > soon));
+    far && app.engine.busy() == 0
+}
+
+/// The signals that ask for the end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! From what we know to what is shown.
+
+use std::collections::BTreeMap;
+
+use domain::{Artifact, Effect, Event, Hold, Phase, Playbook, Recorded, ResponseType, Run, RunId, why};
+use drivers::AgentEvent;
+use engine::Row;
+use runner::{Activity, RunDiff};
+use serde_json::Value;
+use wire::{
+    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, PlaybookView, RunView,
+    SpendCall, SpendView, StageView, WhyView,
+};
+
+/// A run as lists show it.
+pub(crate) fn row(row: &Row) -> RunView {
+    RunView {
+        id: row.id.to_string(),
+        project: row.project.clone(),
+        request: row.request.clone(),
+        playbook: row.playbook.clone(),
+        status: row.status.word().to_owned(),
+        stage: row.stage.clone(),
+        branch: row.branch.clone(),
+        base: row.base.clone(),
+        commit: row.commit.clone(),
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        completed_at: row.completed_at,
+        clarification_count: row.clarification_count,
+        hold: row.hold.as_ref().map(|held| hold(&row.id, held)),
+        artifacts: row.artifacts.iter().map(artifact).collect(),
+        spend: SpendView {
+            usd: row.cost.usd(),
+            input_tokens: row.input_tokens,
+            output_tokens: row.output_tokens,
+            calls: row.calls,
+            limit_usd: None,
+            unpriced_calls: None,
+        },
+        tier: row.tier.clone(),
+        failure: row.failure.clone(),
+        merged: None,
+        stages: Vec::new(),
+        version: row.version,
+    }
+}
+
+/// A run by itself, with what lists leave out.
+pub(crate) fn run(run: &Run) -> RunView {
+    let mut view = row(&Row::of(run));
+    view.merged = run.merged.as_ref().map(ToString::to_string);
+    view.stages = stages(run);
+    view.spend.limit_usd = run.budget.map(domain::Micros::usd);
+    view.spend.unpriced_calls = Some(run.spend.unpriced_calls);
+    view
+}
+
+fn stages(run: &Run) -> Vec<StageView> {
+    let current = run.current_stage();
+    let all = run.opened().playbook.stages.iter().zip(&run.stages).enumerate();
+    let view = |(index, (stage, known)): (usize, (&domain::Stage, &domain::StageState))| {
+        let state = match (&run.phase, current == Some(index)) {
+            (Phase::Holding { .. }, true) => "holding",
+            (Phase::Working { .. }, true) => "active",
+            (_, _) if known.completed_at.is_some() => "done",
+            (_, true) => "active",
+            (_, false) => "pending",
+        };
+        StageView {
+            name: stage.name.clone(),
+            role: stage.role.clone(),
+            state: state.to_owned(),
+            visits: known.visits,
+            started_at: known.started_at,
+            completed_at: known.completed_at,
+        }
+    };
+    all.map(view).collect()
+}
+
+/// A hold; its id is unique over all runs.
+pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
+    let question = hold.question.as_ref();
+    HoldView {
+        id: format!("{run}.{}", hold.id),
+        run: run.to_string(),
+        kind: hold.kind.word().to_owned(),
+        stage: hold.stage.clone(),
+        since: hold.since,
+        digest: hold.digest.to_string(),
+        summary: hold.summary.clone(),
+        allowed: hold.allowed.iter().map(|kind| kind.word().to_owned()).collect(),
+        artifact: hold.artifact.as_ref().map(artifact),
+        question: question.map(|question| question.question.clone()),
+        context: question.map(|question| question.context.clone()),
+        options: question.map(|question| question.options.clone()),
+        response_type: question.map(|question| response_type(question.response_type).to_owned()),
+        attempt_number: question.map(|_| hold.attempt_number),
+    }
+}
+
+fn response_type(kind: ResponseType) -> &'static str {
+    match kind {
+        ResponseType::Text => "text",
+        ResponseType::SingleChoice => "single_choice",
+        ResponseType::MultipleChoice => "multiple_choice",
+        ResponseType::FileUpload => "file_upload",
+    }
+}
+
+/// An artifact, without its content.
+pub(crate) fn artifact(artifact: &Artifact) -> ArtifactView {
+    ArtifactView {
+        kind: artifact.kind.word().to_owned(),
+        stage: artifact.stage.clone(),
+        version: artifact.version,
+        path: artifact.path.clone(),
+        commit: artifact.commit.to_string(),
+        digest: artifact.digest.to_string(),
+        title: artifact.title.clone(),
+        files: artifact.files.clone(),
+        created_at: artifact.created_at,
+    }
+}
+
+/// An event.
+pub(crate) fn event(run: &RunId, recorded: &Recorded) -> EventView {
+    let stored = serde_json::to_value(&recorded.event).expect("events have text keys only, so they serialise");
+    let part = |name: &str| stored.get(name).cloned();
+    let kind = part("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
+    EventView {
+        run: run.to_string(),
+        sequence: recorded.sequence,
+        kind,
+        timestamp: recorded.at,
+        payload: part("payload").unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+    }
+}
+
+/// The name an event goes by in live messages.
+pub(crate) fn live_name(event: &Event) -> LiveName {
+    match event {
+        Event::RunStarted { .. } => LiveName::WorkflowCreated,
+        Event::ApprovalRequested { .. } | Event::ClarificationRequested { .. } | Event::HoldPlaced { .. } => {
+            LiveName::WorkflowApprovalNeeded
+        }
+        Event::StageStarted { .. } | Event::StageCompleted { .. } => LiveName::WorkflowStageChanged,
+        Event::RunCompleted { .. } | Event::RunCancelled { .. } => LiveName::WorkflowCompleted,
+        Event::RunFailed { .. } => LiveName::WorkflowError,
+        Event::BranchCreated { .. }
+        | Event::EffectRequested { .. }
+        | Event::EffectFinished { .. }
+        | Event::ArtifactCreated { .. }
+        | Event::ApprovalGranted { .. }
+        | Event::ApprovalRejected { .. }
+        | Event::ClarificationAnswered { .. }
+        | Event::DecisionMade { .. }
+        | Event::AutoAdvanced { .. }
+        | Event::AgentCrashed { .. }
+        | Event::ImplementationSucceeded { .. }
+        | Event::ImplementationFailed { .. }
+        | Event::ProofRecorded { .. }
+        | Event::ValidationPassed { .. }
+        | Event::ValidationFailed { .. }
+        | Event::SpendRecorded { .. }
+        | Event::RecordWritten { .. }
+        | Event::BranchPublished { .. }
+        | Event::BranchMerged { .. }
+        | Event::BranchPushed { .. } => LiveName::WorkflowEvent,
+    }
+}
+
+/// What an agent does right now.
+pub(crate) fn activity(activity: &Activity) -> LiveMessage {
+    let name = match &activity.event {
+        AgentEvent::SessionStarted { .. } => LiveName::SessionStarted,
+        AgentEvent::TurnStarted { .. } => LiveName::TurnStarted,
+        AgentEvent::MessageDelta { .. } => LiveName::TurnMessageDelta,
+        AgentEvent::ThoughtDelta { .. } => LiveName::TurnThoughtDelta,
+        AgentEvent::ToolStarted { .. } => LiveName::TurnToolStarted,
+        AgentEvent::ToolCompleted { .. } => LiveName::TurnToolCompleted,
+        AgentEvent::TurnCompleted { .. } => LiveName::TurnCompleted,
+        AgentEvent::Trouble { .. } => LiveName::SessionError,
+        AgentEvent::Ended { .. } => LiveName::SessionCompleted,
+    };
+    let mut data = serde_json::to_value(&activity.event).expect("agent events have text keys only");
+    if let Value::Object(fields) = &mut data {
+        fields.insert("stage".to_owned(), Value::String(activity.stage.clone()));
+    }
+    LiveMessage::Activity { run: activity.run.to_string(), name, data }
+}
+
+/// Why a run is not moving.
+pub(crate) fn reason(run: &Run) -> WhyView {
+    let answer = why(run);
+    WhyView {
+        run: run.id.to_string(),
+        status: answer.status.word().to_owned(),
+        waits_for: answer.waits_for,
+        since: answer.since,
+        unblocked_by: answer.unblocked_by,
+    }
+}
+
+/// The model calls of a run, oldest first.
+pub(crate) fn calls(log: &[Recorded]) -> Vec<SpendCall> {
+    let mut stage_of = BTreeMap::new();
+    let mut calls = Vec::new();
+    for recorded in log {
+        if let Event::EffectRequested { number, effect: Effect::RunAgent(task) } = &recorded.event {
+            stage_of.insert(*number, task.stage.clone());
+        }
+        if let Event::SpendRecorded { effect, model, input_tokens, output_tokens, cost, .. } = &recorded.event {
+            calls.push(SpendCall {
+                stage: stage_of.get(effect).cloned().unwrap_or_default(),
+                model: model.clone(),
+                input_tokens: *input_tokens,
+                output_tokens: *output_tokens,
+                usd: cost.map(domain::Micros::usd),
+                at: recorded.at,
+            });
+        }
+    }
+    calls
+}
+
+/// A diff.
+pub(crate) fn diff(diff: RunDiff) -> DiffView {
+    let file = |(path, status, added, deleted)| FileChangeView { path, status, added, deleted };
+    DiffView {
+        base: diff.base,
+        head: diff.head,
+        files: diff.files.into_iter().map(file).collect(),
+        diff: diff.text,
+        truncated: diff.truncated,
+    }
+}
+
+/// A playbook.
+pub(crate) fn playbook(playbook: &Playbook) -> PlaybookView {
+    PlaybookView {
+        name: playbook.name.clone(),
+        description: playbook.description.clone(),
+        stages: playbook.stages.iter().map(|stage| stage.name.clone()).collect(),
+        roles: playbook.roles().into_iter().map(str::to_owned).collect(),
+    }
+}
+
+/// A text's Mermaid diagrams drawn for a terminal; one that cannot be drawn is left out.
+pub(crate) fn drawings(markdown: &str) -> Vec<String> {
+    const WIDTH: usize = 100;
+    let fences = spec::markdown::outline(markdown).fences;
+    let diagrams = fences.iter().filter(|fence| fence.language == "mermaid");
+    diagrams.filter_map(|fence| spec::draw::terminal(&fence.body, WIDTH).ok()).collect()
+}

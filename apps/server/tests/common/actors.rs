@@ -1,0 +1,123 @@
+//! Actors in place of agents: they hand in at once, ask when the request says `ask`, and never end on `linger`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use domain::{
+    AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Proof, Question,
+    ResponseType, Review, Run, Severity, SpendReport, Submission, Verdict,
+};
+use engine::{EffectRunner, Job};
+use jiff::Timestamp;
+use runner::{Activity, RunDiff};
+use server::{Reading, Shelf};
+use tokio::sync::broadcast;
+
+pub(crate) struct Actors;
+
+impl EffectRunner for Actors {
+    fn run(self: Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        Box::pin(async move {
+            match &job.effect {
+                Effect::OpenBranch => Outcome::BranchOpened { base: commit('a') },
+                Effect::RunAgent(task) => act(&job, task).await,
+                Effect::Prove { commit, .. } => {
+                    Outcome::Proved { proof: Proof { commit: commit.clone(), checks: Vec::new() } }
+                }
+                Effect::StopAgent { .. } => Outcome::AgentStopped { wip: None },
+                Effect::Publish { .. } => Outcome::Published,
+                Effect::WriteRecord => Outcome::RecordWritten { commit: commit('d') },
+                Effect::Land(_) => Outcome::Landed { commit: commit('e'), proof: None },
+                Effect::PushRemote { .. } => Outcome::Pushed { remote: None },
+                Effect::CleanUp => Outcome::CleanedUp,
+            }
+        })
+    }
+}
+
+async fn act(job: &Job, task: &AgentTask) -> Outcome {
+    let request = job.run.opened().request.as_str();
+    if request.contains("linger") {
+        std::future::pending::<()>().await;
+    }
+    let spend = SpendReport {
+        effect: job.id.number,
+        call: 1,
+        model: "scripted/demo".to_owned(),
+        input_tokens: 100,
+        output_tokens: 10,
+        cost: Some(Micros(1_500)),
+    };
+    job.spend.report(spend).await;
+    let end = match task.stage.as_str() {
+        "planning" if request.contains("ask") && job.run.answers.is_empty() => AgentEnd::Asked {
+            questions: vec![Question {
+                question: "Which colour?".to_owned(),
+                context: "The page has none.".to_owned(),
+                options: vec!["red".to_owned(), "blue".to_owned()],
+                response_type: ResponseType::SingleChoice,
+            }],
+        },
+        "planning" => submitted(task, ArtifactKind::Spec, 'b', None),
+        "implementation" => submitted(task, ArtifactKind::Code, 'c', None),
+        _ => {
+            let review = Review {
+                verdict: Verdict::Pass,
+                severity: Severity::Minor,
+                summary: "fine".to_owned(),
+                findings: Vec::new(),
+            };
+            submitted(task, ArtifactKind::ValidationReport, 'c', Some(review))
+        }
+    };
+    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
+}
+
+fn submitted(task: &AgentTask, kind: ArtifactKind, at: char, review: Option<Review>) -> AgentEnd {
+    let artifact = Artifact {
+        kind,
+        stage: task.stage.clone(),
+        version: task.session.visit,
+        path: (kind == ArtifactKind::Spec).then(|| ".autonomous/specs/001-x.md".to_owned()),
+        commit: commit(at),
+        digest: Digest::of([task.stage.as_str()]),
+        title: format!("the {}", kind.word()),
+        files: Vec::new(),
+        created_at: Timestamp::UNIX_EPOCH,
+    };
+    AgentEnd::Submitted(Box::new(Submission { artifact, summary: String::new(), decisions: Vec::new(), review }))
+}
+
+fn commit(digit: char) -> CommitId {
+    digit.to_string().repeat(40).parse().unwrap()
+}
+
+/// Papers to read, in place of a private repository.
+pub(crate) struct Papers(pub(crate) broadcast::Sender<Activity>);
+
+impl Shelf for Papers {
+    fn activity(&self) -> broadcast::Receiver<Activity> {
+        self.0.subscribe()
+    }
+
+    fn artifact_text<'a>(&'a self, _: &'a Run, artifact: &'a Artifact) -> Reading<'a, String> {
+        let text = match artifact.kind {
+            ArtifactKind::Spec => "# Plan\n\n```mermaid\nflowchart TD\n  Start --> End\n```\n",
+            ArtifactKind::Code => "diff --git a/x b/x\n",
+            ArtifactKind::ValidationReport => "# Report\n",
+        };
+        Box::pin(async move { Ok(text.to_owned()) })
+    }
+
+    fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
+        let diff = RunDiff {
+            base: run.base.as_ref().map(ToString::to_string).unwrap_or_default(),
+            head: run.head.as_ref().map(ToString::to_string).unwrap_or_default(),
+            files: vec![("x".to_owned(), "M".to_owned(), Some(1), None)],
+            text: "diff --git a/x b/x\n".to_owned(),
+            truncated: false,
+        };
+        Box::pin(async move { Ok(diff) })
+    }
+}

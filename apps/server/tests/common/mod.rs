@@ -1,0 +1,154 @@
+//! A real server on a free port of 127.0.0.1, over a real repository, with actors in place of agents.
+#![expect(dead_code, reason = "each test file uses its own part of the bench")]
+
+mod actors;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Engine, NodeId, Parts, Slots, Store};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use runner::{Activity, Models};
+use serde_json::{Value, json};
+use server::{App, AppParts, Defaults, LiveLimits, Setup, TokenFile, router};
+use tempfile::TempDir;
+use tokio::sync::{broadcast, watch};
+
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+pub(crate) struct Bench {
+    pub(crate) url: String,
+    pub(crate) port: u16,
+    pub(crate) repository: PathBuf,
+    pub(crate) folder: TempDir,
+    pub(crate) activity: broadcast::Sender<Activity>,
+    pub(crate) engine: Engine,
+    positions: watch::Receiver<u64>,
+    client: reqwest::Client,
+}
+
+impl Bench {
+    pub(crate) async fn start() -> Self {
+        Self::with_limits(LiveLimits::default()).await
+    }
+
+    pub(crate) async fn with_limits(live: LiveLimits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = folder.path().join("repository");
+        sample(&repository);
+        std::fs::write(folder.path().join("token"), TOKEN).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store::Sqlite::open(&folder.path().join("holdpoint.db")).unwrap());
+        let engine = Engine::start(Parts {
+            store,
+            runner: Arc::new(actors::Actors),
+            clock: Arc::new(jiff::Timestamp::now),
+            slots: Slots { heavy: 4, light: 4 },
+            node: NodeId("test".to_owned()),
+            sole_process: true,
+        })
+        .unwrap();
+        let (activity, _) = broadcast::channel(64);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let app = App::new(AppParts {
+            engine: engine.clone(),
+            shelf: Arc::new(actors::Papers(activity.clone())),
+            setup: setup(),
+            token: TokenFile::new(folder.path().join("token")),
+            user: "ada".to_owned(),
+            port,
+            live,
+        });
+        tokio::spawn(axum::serve(listener, router(app)).into_future());
+        let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
+        let positions = engine.positions();
+        let url = format!("http://127.0.0.1:{port}");
+        Self { url, port, repository, folder, activity, engine, positions, client }
+    }
+
+    /// A request without a token.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        answer(self.bare(Method::GET, path).bearer_auth(TOKEN)).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        answer(self.bare(Method::POST, path).bearer_auth(TOKEN).json(body)).await
+    }
+
+    pub(crate) async fn post_with_key(&self, path: &str, body: &Value, key: &str) -> (StatusCode, Value) {
+        let request = self.bare(Method::POST, path).bearer_auth(TOKEN).header("idempotency-key", key);
+        answer(request.json(body)).await
+    }
+
+    pub(crate) fn new_run(&self, request: &str) -> Value {
+        json!({"project": self.repository, "request": request})
+    }
+
+    /// Starts a run and waits until it has that status.
+    pub(crate) async fn run_until(&self, request: &str, status: &str) -> Value {
+        let (created, run) = self.post("/api/runs", &self.new_run(request)).await;
+        assert_eq!(created, StatusCode::CREATED, "{run}");
+        self.wait(run["id"].as_str().unwrap(), status).await
+    }
+
+    /// Waits until a run has that status.
+    pub(crate) async fn wait(&self, id: &str, status: &str) -> Value {
+        let mut positions = self.positions.clone();
+        let reached = async {
+            loop {
+                positions.mark_unchanged();
+                let (_, run) = self.get(&format!("/api/runs/{id}")).await;
+                if run["status"] == status {
+                    return run;
+                }
+                positions.changed().await.unwrap();
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), reached).await.expect("the run reaches the status")
+    }
+
+    pub(crate) async fn events_in_all(&self) -> u64 {
+        self.engine.store().position().unwrap()
+    }
+}
+
+pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+fn setup() -> Setup {
+    let roles = ["planner", "implementer", "validator"];
+    let models = roles.map(|role| (role.to_owned(), "scripted/demo".parse().unwrap()));
+    let scripts = BTreeMap::from([("demo".to_owned(), PathBuf::from("demo.json"))]);
+    Setup {
+        defaults: Defaults { models: models.into(), ..Defaults::default() },
+        models: Models { upstreams: BTreeMap::new(), scripts },
+    }
+}
+
+/// A repository with one commit on `main`.
+pub(crate) fn sample(path: &Path) {
+    std::fs::create_dir_all(path).unwrap();
+    git(path, &["init", "-q", "-b", "main"]);
+    std::fs::write(path.join("README.md"), "# Sample\n").unwrap();
+    commit(path);
+}
+
+pub(crate) fn commit(path: &Path) {
+    git(path, &["add", "-A"]);
+    git(path, &["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "x"]);
+}
+
+pub(crate) fn git(path: &Path, args: &[&str]) {
+    let done = std::process::Command::new("git").arg("-C").arg(path).args(args).output().unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}
