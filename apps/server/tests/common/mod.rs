@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use engine::{Engine, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
-use runner::{Activity, Models};
+use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
 use server::{App, AppParts, Defaults, LiveLimits, Setup, TokenFile, router};
 use tempfile::TempDir;
@@ -129,9 +129,14 @@ fn setup() -> Setup {
     let roles = ["planner", "implementer", "validator"];
     let models = roles.map(|role| (role.to_owned(), "scripted/demo".parse().unwrap()));
     let scripts = BTreeMap::from([("demo".to_owned(), PathBuf::from("demo.json"))]);
+    let ollama = UpstreamSettings {
+        kind: "openai".to_owned(),
+        base_url: "http://127.0.0.1:9/v1".to_owned(),
+        key: String::new(),
+    };
     Setup {
         defaults: Defaults { models: models.into(), ..Defaults::default() },
-        models: Models { upstreams: BTreeMap::new(), scripts },
+        models: Models { upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]), scripts },
     }
 }
 

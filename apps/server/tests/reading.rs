@@ -1,0 +1,85 @@
+//! What is shown: prefixes of ids, lists, events, artifacts, diff, why, spend.
+
+mod common;
+
+use common::Bench;
+use domain::{Actor, Command, RunId, Start};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_about_a_run_can_be_read() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("add a page", "awaiting_approval").await;
+    let of = |rest: &str| format!("/api/runs/{}{rest}", run["id"].as_str().unwrap());
+    let (_, events) = bench.get(&of("/events")).await;
+    let events = events.as_array().unwrap();
+    assert_eq!((&events[0]["type"], &events[0]["sequence"]), (&json!("RUN_STARTED"), &json!(1)));
+    assert_eq!(events[0]["payload"]["request"], "add a page");
+    let (_, later) = bench.get(&of(&format!("/events?after={}", events.len() - 1))).await;
+    assert_eq!(later.as_array().unwrap().len(), 1);
+    let (_, artifacts) = bench.get(&of("/artifacts")).await;
+    assert_eq!(artifacts[0]["type"], "spec");
+    let (_, spec) = bench.get(&of("/artifacts/1")).await;
+    assert!(spec["content"].as_str().unwrap().starts_with("# Plan"));
+    assert!(spec["drawings"][0].as_str().unwrap().contains("Start"), "{spec}");
+    for wrong in ["/artifacts/0", "/artifacts/2", "/artifacts/x"] {
+        assert_eq!(bench.get(&of(wrong)).await.0, StatusCode::NOT_FOUND, "{wrong}");
+    }
+    let (_, diff) = bench.get(&of("/diff")).await;
+    assert_eq!((&diff["files"][0]["status"], &diff["truncated"]), (&json!("M"), &json!(false)));
+    let (_, why) = bench.get(&of("/why")).await;
+    assert!(why["unblockedBy"][0].as_str().unwrap().contains("approve"), "{why}");
+    let (_, calls) = bench.get(&of("/spend")).await;
+    assert_eq!((&calls[0]["stage"], &calls[0]["usd"]), (&json!("planning"), &json!(0.0015)));
+    let (_, same) = bench.get(&of("").replace("/api/runs", "/api/workflows")).await;
+    assert_eq!(same, run);
+    let (_, playbooks) = bench.get("/api/playbooks").await;
+    assert_eq!(playbooks[0]["roles"], json!(["planner", "implementer", "validator"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_unique_beginning_of_an_id_will_do() {
+    let bench = Bench::start().await;
+    let first = put(&bench, "abc111-000000").await;
+    put(&bench, "abc222-000000").await;
+    let (status, run) = bench.get("/api/runs/ABC1").await;
+    assert_eq!((status, &run["id"]), (StatusCode::OK, &json!(first)));
+    let (status, problem) = bench.get("/api/runs/abc").await;
+    assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("ambiguous_id")));
+    let message = problem["message"].as_str().unwrap();
+    assert!(message.contains("abc111-000000") && message.contains("abc222-000000"), "{message}");
+    assert_eq!(bench.get("/api/runs/abd").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_filtered_and_paged() {
+    let bench = Bench::start().await;
+    let old = bench.run_until("linger one", "running").await;
+    let new = bench.run_until("add a page", "awaiting_approval").await;
+    let ids = |list: &Value| -> Vec<Value> { list.as_array().unwrap().iter().map(|run| run["id"].clone()).collect() };
+    assert_eq!(ids(&bench.get("/api/runs").await.1), [new["id"].clone(), old["id"].clone()]);
+    assert_eq!(ids(&bench.get("/api/runs?limit=1").await.1), [new["id"].clone()]);
+    assert_eq!(ids(&bench.get("/api/runs?status=awaiting_approval,failed").await.1), [new["id"].clone()]);
+    let before = format!("/api/runs?before={}", new["id"].as_str().unwrap());
+    assert_eq!(ids(&bench.get(&before).await.1), [old["id"].clone()]);
+    assert!(ids(&bench.get("/api/holds?project=/elsewhere").await.1).is_empty());
+}
+
+/// Starts a run under a chosen id.
+async fn put(bench: &Bench, id: &str) -> String {
+    let id: RunId = id.parse().unwrap();
+    let config = serde_json::from_value(json!({
+        "trust": {"planning": "manual", "implementation": "auto", "fixes": "auto"}, "maxClarifications": 3,
+        "models": {}, "git": {"baseBranch": "main", "autoMerge": false, "push": false}, "budget": null,
+    }));
+    let start = Start {
+        project: bench.repository.display().to_string(),
+        request: "linger".to_owned(),
+        playbook: domain::Playbook::built_in("autonomous").unwrap(),
+        config: config.unwrap(),
+        by: Actor { name: "ada".to_owned(), channel: "http".to_owned() },
+    };
+    bench.engine.submit(id.clone(), Command::Start(Box::new(start)), None).await.unwrap();
+    id.to_string()
+}
