@@ -1,1 +1,57 @@
-fn main() {}
+//! The only binary: reads the command line, runs one command, ends with its exit code.
+
+mod ask;
+mod client;
+mod commands;
+mod demo;
+mod failure;
+mod hidden;
+mod home;
+mod live;
+mod report;
+mod screen;
+mod session;
+mod start;
+mod watch;
+
+use clap::Parser as _;
+use wire::ExitCode;
+
+use crate::{
+    commands::{Cli, Command},
+    failure::Failure,
+    report::{Format, Report},
+    session::Session,
+};
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let report = Report { format: if cli.json { Format::Json } else { Format::Human } };
+    let exit = run(cli, report).unwrap_or_else(|failure| {
+        report.failure(&failure);
+        failure.exit
+    });
+    std::process::ExitCode::from(exit.number())
+}
+
+fn run(cli: Cli, report: Report) -> Result<ExitCode, Failure> {
+    match cli.command {
+        // These must not have a runtime's threads around them.
+        Command::Shim => hidden::shim().map(|()| ExitCode::Done),
+        Command::Inside { arguments } => hidden::inside(arguments).map(|()| ExitCode::Done),
+        Command::Agent { session, door } => hidden::agent(session, door).map(|()| ExitCode::Done),
+        Command::Verify => hidden::verify().map(|()| ExitCode::Done),
+        Command::Completions(arguments) => Ok(commands::completions::run(&arguments, report)),
+        command => {
+            let runtime = tokio::runtime::Runtime::new().map_err(|error| {
+                Failure::unavailable(
+                    "runtime",
+                    format!("cannot start: {error}"),
+                    "check the limits on threads and files",
+                )
+            })?;
+            let session = Session::new(report)?;
+            runtime.block_on(Box::pin(commands::run(command, &session)))
+        }
+    }
+}

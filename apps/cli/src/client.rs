@@ -1,0 +1,196 @@
+//! Speaks `wire` with the server over HTTP. Has no rules of its own and prints nothing.
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Response, header};
+use serde::{Serialize, de::DeserializeOwned};
+use wire::{
+    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, CancelRequest, DecideRequest, DiffView, EventView,
+    HoldView, NewRun, Problem, RequestChanges, RunView, SpendCall, WhyView,
+};
+
+use crate::failure::Failure;
+
+/// Tells the server through which door a decision came.
+const CHANNEL: &str = "holdpoint-channel";
+
+/// A server that answers, and the right to speak to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: String,
+    channel: &'static str,
+}
+
+impl Client {
+    pub(crate) fn new(url: &str, token: String, channel: &'static str) -> Result<Self, Failure> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(3))
+            .timeout(Duration::from_secs(60))
+            .build()
+            .map_err(|error| unreachable(url, &error))?;
+        Ok(Self { http, url: url.trim_end_matches('/').to_owned(), token, channel })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Whether a server of ours answers there.
+    pub(crate) async fn is_healthy(&self) -> bool {
+        let answer = self.http.get(format!("{}/healthz", self.url)).timeout(Duration::from_secs(5)).send().await;
+        answer.is_ok_and(|response| response.status().is_success())
+    }
+
+    pub(crate) async fn start(&self, run: &NewRun) -> Result<RunView, Failure> {
+        self.post("/api/runs", run).await
+    }
+
+    pub(crate) async fn runs(&self) -> Result<Vec<RunView>, Failure> {
+        self.get("/api/runs").await
+    }
+
+    pub(crate) async fn run(&self, run: &str) -> Result<RunView, Failure> {
+        self.get(&of_run(run, "")).await
+    }
+
+    pub(crate) async fn holds(&self) -> Result<Vec<HoldView>, Failure> {
+        self.get("/api/holds").await
+    }
+
+    pub(crate) async fn events(&self, run: &str, after: u64) -> Result<Vec<EventView>, Failure> {
+        self.get(&of_run(run, &format!("/events?after={after}"))).await
+    }
+
+    pub(crate) async fn artifacts(&self, run: &str) -> Result<Vec<ArtifactView>, Failure> {
+        self.get(&of_run(run, "/artifacts")).await
+    }
+
+    pub(crate) async fn artifact(&self, run: &str, number: usize) -> Result<ArtifactContent, Failure> {
+        self.get(&of_run(run, &format!("/artifacts/{number}"))).await
+    }
+
+    pub(crate) async fn diff(&self, run: &str) -> Result<DiffView, Failure> {
+        self.get(&of_run(run, "/diff")).await
+    }
+
+    pub(crate) async fn why(&self, run: &str) -> Result<WhyView, Failure> {
+        self.get(&of_run(run, "/why")).await
+    }
+
+    pub(crate) async fn spend(&self, run: &str) -> Result<Vec<SpendCall>, Failure> {
+        self.get(&of_run(run, "/spend")).await
+    }
+
+    pub(crate) async fn approve(&self, run: &str, request: &ApproveRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/approve"), request).await
+    }
+
+    pub(crate) async fn request_changes(&self, run: &str, request: &RequestChanges) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/request-changes"), request).await
+    }
+
+    pub(crate) async fn decide(&self, run: &str, request: &DecideRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/decide"), request).await
+    }
+
+    pub(crate) async fn answer(&self, hold: &str, request: &AnswerRequest) -> Result<RunView, Failure> {
+        self.post(&format!("/api/clarifications/{}/answer", escape(hold)), request).await
+    }
+
+    pub(crate) async fn cancel(&self, run: &str, request: &CancelRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/cancel"), request).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Failure> {
+        self.send(self.request(Method::POST, path).json(body)).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.token)
+            .header(header::ACCEPT, "application/json")
+            .header(CHANNEL, self.channel)
+    }
+
+    async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Failure> {
+        let response = request.send().await.map_err(|error| unreachable(&self.url, &error))?;
+        if response.status().is_success() {
+            let body = response.bytes().await.map_err(|error| unreachable(&self.url, &error))?;
+            return serde_json::from_slice(&body).map_err(|error| strange(&self.url, &error.to_string()));
+        }
+        Err(refusal(&self.url, response).await)
+    }
+}
+
+async fn refusal(url: &str, response: Response) -> Failure {
+    let status = response.status().as_u16();
+    // A body that cannot be read is treated like one that is no problem: the status still tells.
+    let body = response.bytes().await.unwrap_or_default();
+    match serde_json::from_slice::<Problem>(&body) {
+        Ok(problem) => Failure::refused(status, problem),
+        Err(_) => strange(url, &format!("status {status} without a reason")),
+    }
+}
+
+fn of_run(run: &str, rest: &str) -> String {
+    format!("/api/runs/{}{rest}", escape(run))
+}
+
+/// A run id comes from the command line: it must not be able to name another path.
+fn escape(segment: &str) -> String {
+    segment
+        .bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => char::from(byte).to_string(),
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+fn unreachable(url: &str, error: &reqwest::Error) -> Failure {
+    let why = if error.is_timeout() { "it took too long".to_owned() } else { root_cause(error) };
+    Failure::unavailable(
+        "server_unreachable",
+        format!("the server at {url} does not answer: {why}"),
+        "try again; `holdpoint doctor` shows its state and where its log is",
+    )
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
+}
+
+fn strange(url: &str, what: &str) -> Failure {
+    Failure::unavailable(
+        "strange_answer",
+        format!("the server at {url} gave an answer that was not understood: {what}"),
+        "server and command line may differ in version; stop the server and try again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_cannot_name_another_path() {
+        assert_eq!(of_run("../holds?x=1", "/why"), "/api/runs/%2E%2E%2Fholds%3Fx%3D1/why");
+        assert_eq!(of_run("0193-ab", ""), "/api/runs/0193-ab");
+    }
+}

@@ -1,0 +1,250 @@
+//! `doctor`: what is there, what is missing, what to do about it, and every setting with where it came from.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+use serde::Serialize;
+use wire::ExitCode;
+
+use crate::{
+    failure::Failure,
+    hidden,
+    report::{clean_line, style, style::DIM},
+    session::Session,
+};
+
+/// How a finding stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Good,
+    Warning,
+    Missing,
+}
+
+/// One line of the report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Finding {
+    name: &'static str,
+    state: State,
+    value: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+/// A setting and where its value came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Setting {
+    name: &'static str,
+    value: String,
+    source: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Checkup {
+    findings: Vec<Finding>,
+    settings: Vec<Setting>,
+}
+
+/// Names of seed 000 with their defaults; an empty default means "not set".
+const SETTINGS: [(&str, &str); 12] = [
+    ("ORCHESTRATOR_PORT", "any free port"),
+    ("DATABASE_URL", "SQLite in the data directory"),
+    ("DEFAULT_PLANNER_MODEL", ""),
+    ("DEFAULT_IMPLEMENTER_MODEL", ""),
+    ("DEFAULT_VALIDATOR_MODEL", ""),
+    ("MAX_CONCURRENT_RUNS_PER_USER", ""),
+    ("DEFAULT_MAX_CLARIFICATIONS", ""),
+    ("ENABLE_AUTO_RETRY", ""),
+    ("ENABLE_VALIDATION_DRIFT_DETECTION", ""),
+    ("DEFAULT_AUTO_MERGE", "false"),
+    ("GITHUB_REPO_OWNER", ""),
+    ("GITHUB_REPO_NAME", ""),
+];
+/// Only whether they are there is ever told.
+const KEYS: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "XAI_API_KEY",
+    "GROQ_API_KEY",
+    "GITHUB_TOKEN",
+];
+
+pub(super) async fn run(session: &Session) -> Result<ExitCode, Failure> {
+    let home = session.home.path();
+    let findings = vec![
+        good("version", env!("CARGO_PKG_VERSION").to_owned()),
+        data_directory(home),
+        server(session).await,
+        token(&session.home.token_file()),
+        git(program_version("git")),
+        bubblewrap(program_version("bwrap")),
+        sandbox(hidden::sandbox_tier()),
+        keys(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())),
+    ];
+    let worst = findings.iter().any(|finding| finding.state == State::Missing);
+    let settings = settings(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let checkup = Checkup { findings, settings };
+    if session.report.is_json() {
+        session.report.json(&checkup);
+    } else {
+        session.report.data(&render(&checkup));
+    }
+    Ok(if worst { ExitCode::Unavailable } else { ExitCode::Done })
+}
+
+fn data_directory(home: &Path) -> Finding {
+    let value = home.display().to_string();
+    let writable = home.ancestors().find(|path| path.exists()).is_some_and(|path| {
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+    });
+    if writable {
+        good("data", value)
+    } else {
+        missing("data", format!("{value} is not writable"), "set HOLDPOINT_HOME to a folder you may write")
+    }
+}
+
+async fn server(session: &Session) -> Finding {
+    match (session.running().await, session.home.server()) {
+        (Some(client), Some(info)) => good("server", format!("{} (pid {}, {})", client.url(), info.pid, info.version)),
+        (Some(client), None) => good("server", client.url().to_owned()),
+        (None, Some(_)) => good("server", "gone; the next command starts another".to_owned()),
+        (None, None) => good("server", "not running; the next command starts one".to_owned()),
+    }
+}
+
+fn token(path: &Path) -> Finding {
+    match std::fs::metadata(path).map(|metadata| metadata.permissions().mode() & 0o777) {
+        Ok(0o600) => good("token", format!("{} (0600)", path.display())),
+        Ok(mode) => {
+            let value = format!("{} has mode {mode:04o}", path.display());
+            Finding { name: "token", state: State::Warning, value, fix: Some(format!("chmod 600 {}", path.display())) }
+        }
+        Err(_) => good("token", "made by the first server".to_owned()),
+    }
+}
+
+fn git(version: Option<String>) -> Finding {
+    let numbers = version.as_deref().and_then(version_numbers);
+    match (version, numbers) {
+        (Some(version), Some(numbers)) if numbers >= (2, 38) => good("git", version),
+        (Some(version), _) => missing("git", format!("{version} is too old"), "install git 2.38 or later"),
+        (None, _) => missing("git", "not found".to_owned(), "install git 2.38 or later"),
+    }
+}
+
+fn bubblewrap(version: Option<String>) -> Finding {
+    match version {
+        Some(version) => good("bwrap", version),
+        None => Finding {
+            name: "bwrap",
+            state: State::Warning,
+            value: "not found: agents run in the weaker `restricted` tier".to_owned(),
+            fix: Some("install bubblewrap".to_owned()),
+        },
+    }
+}
+
+fn sandbox(tier: Option<String>) -> Finding {
+    match tier {
+        Some(tier) => good("sandbox", tier),
+        None => Finding {
+            name: "sandbox",
+            state: State::Warning,
+            value: "not tried".to_owned(),
+            fix: Some("every run shows the tier it used".to_owned()),
+        },
+    }
+}
+
+fn keys(present: impl Fn(&str) -> bool) -> Finding {
+    let found: Vec<&str> = KEYS.into_iter().filter(|key| present(key)).collect();
+    if found.iter().any(|key| *key != "GITHUB_TOKEN") {
+        return good("keys", found.join(", "));
+    }
+    let fix =
+        "export ANTHROPIC_API_KEY or another provider's key before the server starts; `holdpoint demo` needs none";
+    Finding { name: "keys", state: State::Warning, value: "no model provider".to_owned(), fix: Some(fix.to_owned()) }
+}
+
+fn settings(variable: impl Fn(&str) -> Option<String>) -> Vec<Setting> {
+    let known = SETTINGS.into_iter().map(|(name, default)| match variable(name) {
+        // A database address may carry a password.
+        Some(_) if name == "DATABASE_URL" => Setting { name, value: "set".to_owned(), source: "environment" },
+        Some(value) => Setting { name, value, source: "environment" },
+        None if default.is_empty() => Setting { name, value: "not set".to_owned(), source: "default" },
+        None => Setting { name, value: default.to_owned(), source: "default" },
+    });
+    known.collect()
+}
+
+fn good(name: &'static str, value: String) -> Finding {
+    Finding { name, state: State::Good, value, fix: None }
+}
+
+fn missing(name: &'static str, value: String, fix: &str) -> Finding {
+    Finding { name, state: State::Missing, value, fix: Some(fix.to_owned()) }
+}
+
+/// The first line a program says about itself.
+fn program_version(program: &str) -> Option<String> {
+    // A program that cannot be started is as good as none.
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().next().map(clean_line).filter(|_| output.status.success())
+}
+
+fn version_numbers(text: &str) -> Option<(u32, u32)> {
+    let numbers = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = numbers.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+fn render(checkup: &Checkup) -> String {
+    let mut lines = Vec::new();
+    for finding in &checkup.findings {
+        let (mark, colour) = match finding.state {
+            State::Good => ("✓", style::GOOD),
+            State::Warning => ("!", style::WAIT),
+            State::Missing => ("✗", style::BAD),
+        };
+        lines.push(format!("{colour}{mark}{colour:#} {:<8} {}", finding.name, clean_line(&finding.value)));
+        lines.extend(finding.fix.iter().map(|fix| format!("           {DIM}→ {}{DIM:#}", clean_line(fix))));
+    }
+    lines.push(String::new());
+    for setting in &checkup.settings {
+        lines.push(format!("  {:<34} {} {DIM}({}){DIM:#}", setting.name, clean_line(&setting.value), setting.source));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::plain;
+
+    #[test]
+    fn an_old_git_is_refused_and_a_fix_is_named() {
+        assert_eq!(git(Some("git version 2.47.3".to_owned())).state, State::Good);
+        assert_eq!(git(Some("git version 2.30.0".to_owned())).state, State::Missing);
+        assert_eq!(git(None).fix.as_deref(), Some("install git 2.38 or later"));
+    }
+
+    #[test]
+    fn keys_are_told_by_name_only() {
+        assert_eq!(keys(|key| key == "OPENAI_API_KEY").value, "OPENAI_API_KEY");
+        assert_eq!(keys(|key| key == "GITHUB_TOKEN").state, State::Warning);
+    }
+
+    #[test]
+    fn a_setting_says_where_it_came_from() {
+        let settings = settings(|name| (name == "DEFAULT_AUTO_MERGE").then(|| "true".to_owned()));
+        let merge = settings.iter().find(|setting| setting.name == "DEFAULT_AUTO_MERGE").unwrap();
+        assert_eq!((merge.value.as_str(), merge.source), ("true", "environment"));
+        let text = plain(&render(&Checkup { findings: vec![git(None)], settings: vec![merge.clone()] }));
+        let expected = "✗ git      not found\n           → install git 2.38 or later\n\n  DEFAULT_AUTO_MERGE                 true (environment)";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,166 @@
+//! The command line: one file per command. A command reads its arguments, speaks `wire`, and prints.
+
+mod answer;
+mod approve;
+mod artifact;
+mod cancel;
+pub(crate) mod completions;
+mod cost;
+mod decide;
+mod demo;
+mod diff;
+mod doctor;
+mod events;
+mod inbox;
+mod list;
+mod reject;
+mod run;
+mod serve;
+mod show;
+mod watch;
+mod why;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use wire::{ExitCode, HoldView, RunView};
+
+use crate::{client::Client, failure::Failure, report::hold, session::Session};
+
+/// Runs coding agents through plan, implementation and validation, and stops where you said it should.
+#[derive(Debug, Parser)]
+#[command(name = "holdpoint", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 waiting for a person, 4 cancelled, 5 unavailable.")]
+pub(crate) struct Cli {
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a run
+    Run(run::Arguments),
+    /// List all runs
+    #[command(visible_alias = "ls")]
+    List,
+    /// Show a run
+    Show(OneRun),
+    /// Follow a run live, and decide when it holds
+    Watch(OneRun),
+    /// Show everything that waits for you
+    Inbox,
+    /// Say yes to what a run shows
+    Approve(approve::Arguments),
+    /// Send what a run shows back, with feedback
+    Reject(reject::Arguments),
+    /// Answer an agent's question
+    Answer(answer::Arguments),
+    /// Decide on any hold
+    Decide(decide::Arguments),
+    /// End a run
+    Cancel(cancel::Arguments),
+    /// Show what a run changed
+    Diff(diff::Arguments),
+    /// Show a run's artifacts, or one of them
+    Artifact(artifact::Arguments),
+    /// Show a run's events
+    Events(events::Arguments),
+    /// Say why a run is not moving
+    Why(OneRun),
+    /// Show what a run spent
+    Cost(OneRun),
+    /// Run the server
+    Serve(serve::Arguments),
+    /// Check the installation and show the configuration
+    Doctor,
+    /// Show the whole story on a sample repository
+    Demo(demo::Arguments),
+    /// Print shell completions
+    Completions(completions::Arguments),
+    /// Check the invariants over the recorded history
+    #[command(hide = true)]
+    Verify,
+    #[command(hide = true)]
+    Shim,
+    #[command(hide = true)]
+    Inside {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    #[command(hide = true)]
+    Agent {
+        #[arg(long)]
+        session: PathBuf,
+        #[arg(long)]
+        door: PathBuf,
+    },
+}
+
+/// A run.
+#[derive(Debug, Args)]
+pub(crate) struct OneRun {
+    /// Id of the run, or the start of it
+    pub(crate) run: String,
+}
+
+pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Run(arguments) => run::run(arguments, session).await,
+        Command::List => list::run(session).await,
+        Command::Show(arguments) => show::run(&arguments, session).await,
+        Command::Watch(arguments) => watch::run(&arguments, session).await,
+        Command::Inbox => inbox::run(session).await,
+        Command::Approve(arguments) => approve::run(arguments, session).await,
+        Command::Reject(arguments) => reject::run(arguments, session).await,
+        Command::Answer(arguments) => answer::run(arguments, session).await,
+        Command::Decide(arguments) => decide::run(arguments, session).await,
+        Command::Cancel(arguments) => cancel::run(arguments, session).await,
+        Command::Diff(arguments) => diff::run(&arguments, session).await,
+        Command::Artifact(arguments) => artifact::run(&arguments, session).await,
+        Command::Events(arguments) => events::run(&arguments, session).await,
+        Command::Why(arguments) => why::run(&arguments, session).await,
+        Command::Cost(arguments) => cost::run(&arguments, session).await,
+        Command::Serve(arguments) => serve::run(arguments, session).await,
+        Command::Doctor => doctor::run(session).await,
+        Command::Demo(arguments) => demo::run(arguments, session).await,
+        Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
+        Command::Verify => crate::hidden::verify().map(|()| ExitCode::Done),
+        Command::Shim => crate::hidden::shim().map(|()| ExitCode::Done),
+        Command::Inside { arguments } => crate::hidden::inside(arguments).map(|()| ExitCode::Done),
+        Command::Agent { session, door } => crate::hidden::agent(session, door).map(|()| ExitCode::Done),
+    }
+}
+
+/// The hold a run waits on; told on standard error before anything is decided.
+async fn held(client: &Client, run: &str, session: &Session) -> Result<HoldView, Failure> {
+    let run = client.run(run).await?;
+    let Some(held) = run.hold else {
+        return Err(Failure::failed(
+            "no_hold",
+            format!("run {} waits for nobody: it is {}", run.id, run.status.replace('_', " ")),
+            "`holdpoint inbox` shows what waits",
+        ));
+    };
+    session.report.note(&hold::about(&held));
+    Ok(held)
+}
+
+/// The hold's digest, or the one a script saw.
+fn bind(held: &HoldView, digest: Option<String>) -> String {
+    digest.unwrap_or_else(|| held.digest.clone())
+}
+
+/// A decision was taken.
+fn decided(run: &RunView, what: &str, session: &Session) -> ExitCode {
+    if session.report.is_json() {
+        session.report.json(run);
+    } else {
+        session
+            .report
+            .note(&format!("{what}; follow it with `holdpoint watch {}`", crate::report::run::short(&run.id)));
+    }
+    ExitCode::Done
+}

@@ -1,0 +1,177 @@
+//! `run`: starts a run, and follows it when asked to.
+
+use std::{collections::BTreeMap, io::Read as _, path::PathBuf};
+
+use clap::Args;
+use wire::{CheckSpec, ExitCode, NewRun};
+
+use crate::{
+    failure::Failure,
+    report::run::short,
+    session::Session,
+    watch::{Decider, conclude, watch},
+};
+
+/// Roles a model given without a role is for.
+const ROLES: [&str; 3] = ["planner", "implementer", "validator"];
+/// A request longer than this is refused by the server too.
+const LONGEST: u64 = 1024 * 1024;
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Arguments {
+    /// What shall be done; `-` reads it from standard input
+    #[arg(required = true)]
+    request: Vec<String>,
+    /// The git repository
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    repo: PathBuf,
+    /// Follow the run, and decide when it holds
+    #[arg(long, short)]
+    watch: bool,
+    /// Where a person is asked, e.g. planning=manual,fixes=auto
+    #[arg(long, value_name = "KEY=auto|manual", value_delimiter = ',', value_parser = pair)]
+    trust: Vec<(String, String)>,
+    /// Model as role=provider/model, or one for all roles (repeatable)
+    #[arg(long, value_name = "[ROLE=]PROVIDER/MODEL", value_delimiter = ',')]
+    model: Vec<String>,
+    /// How the work is done
+    #[arg(long, value_name = "NAME")]
+    playbook: Option<String>,
+    /// Branch to start from; the checked-out one unless said
+    #[arg(long, value_name = "BRANCH")]
+    base: Option<String>,
+    /// Squash-merge into the base when every gate passed
+    #[arg(long, overrides_with = "no_auto_merge")]
+    auto_merge: bool,
+    /// Leave the branch for a person to merge
+    #[arg(long)]
+    no_auto_merge: bool,
+    /// Do not push the branch to the remote
+    #[arg(long)]
+    no_push: bool,
+    /// What the run may spend, in dollars
+    #[arg(long, value_name = "USD")]
+    budget: Option<f64>,
+    /// Command that proves a commit, e.g. 'npm test' (repeatable)
+    #[arg(long, value_name = "COMMAND")]
+    check: Vec<String>,
+    /// Questions the agents may ask before a full approval is asked for
+    #[arg(long, value_name = "COUNT")]
+    max_clarifications: Option<u32>,
+    /// Minutes per stage, e.g. planning=5
+    #[arg(long, value_name = "STAGE=MINUTES", value_delimiter = ',', value_parser = minutes)]
+    timeout: Vec<(String, u32)>,
+}
+
+pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
+    let watching = arguments.watch;
+    let new = arguments.into_request()?;
+    let client = session.connect().await?;
+    let run = client.start(&new).await?;
+    if watching {
+        let run = watch(session, client, run, 0, Decider::present(session)).await?;
+        return Ok(conclude(session, &run));
+    }
+    if session.report.is_json() {
+        session.report.json(&run);
+    } else {
+        session.report.data(&run.id);
+        session.report.note(&format!("started; follow it with `holdpoint watch {}`", short(&run.id)));
+    }
+    Ok(ExitCode::Done)
+}
+
+impl Arguments {
+    fn into_request(self) -> Result<NewRun, Failure> {
+        let request = if self.request == ["-"] { read_stdin()? } else { self.request.join(" ") };
+        if request.trim().is_empty() {
+            return Err(Failure::usage(
+                "the request is empty",
+                "say what shall be done: `holdpoint run \"add a search\"`",
+            ));
+        }
+        let auto_merge = match (self.auto_merge, self.no_auto_merge) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        };
+        Ok(NewRun {
+            project: project(&self.repo)?,
+            request,
+            playbook: self.playbook,
+            trust: self.trust.into_iter().collect(),
+            models: models(&self.model),
+            max_clarifications: self.max_clarifications,
+            timeout_minutes: self.timeout.into_iter().collect(),
+            base_branch: self.base,
+            auto_merge,
+            push: self.no_push.then_some(false),
+            budget_usd: self.budget,
+            checks: checks(self.check),
+        })
+    }
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    let mut request = String::new();
+    let read = std::io::stdin().lock().take(LONGEST + 1).read_to_string(&mut request);
+    read.map_err(|error| Failure::usage(format!("cannot read the request: {error}"), "give it as UTF-8 text"))?;
+    Ok(request.trim_end().to_owned())
+}
+
+fn project(repo: &std::path::Path) -> Result<String, Failure> {
+    let path = repo.canonicalize().map_err(|error| {
+        Failure::usage(
+            format!("cannot use `{}`: {error}", repo.display()),
+            "give the path of a git repository with --repo",
+        )
+    })?;
+    path.into_os_string().into_string().map_err(|path| {
+        Failure::usage(format!("`{}` is not UTF-8", path.to_string_lossy()), "use a path with plain letters")
+    })
+}
+
+fn models(given: &[String]) -> BTreeMap<String, String> {
+    let (named, for_all): (Vec<&String>, Vec<&String>) = given.iter().partition(|model| model.contains('='));
+    let mut models: BTreeMap<String, String> =
+        for_all.iter().flat_map(|model| ROLES.map(|role| (role.to_owned(), (*model).clone()))).collect();
+    let named = named.iter().filter_map(|model| model.split_once('='));
+    models.extend(named.map(|(role, model)| (role.trim().to_owned(), model.trim().to_owned())));
+    models
+}
+
+fn checks(commands: Vec<String>) -> Option<Vec<CheckSpec>> {
+    let named = commands.into_iter().map(|command| CheckSpec { name: command.clone(), command });
+    Some(named.collect()).filter(|checks: &Vec<CheckSpec>| !checks.is_empty())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`"))?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn minutes(text: &str) -> Result<(String, u32), String> {
+    let (stage, minutes) = pair(text)?;
+    minutes.parse().map(|minutes| (stage, minutes)).map_err(|_| format!("`{minutes}` is not a number of minutes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_model_is_for_all_roles_and_a_named_one_wins() {
+        let models = models(&["openai/a".to_owned(), "validator=anthropic/b".to_owned()]);
+        let expected = [("implementer", "openai/a"), ("planner", "openai/a"), ("validator", "anthropic/b")];
+        assert_eq!(models, expected.map(|(role, model)| (role.to_owned(), model.to_owned())).into());
+    }
+
+    #[test]
+    fn what_is_not_said_is_left_to_the_server() {
+        let arguments = Arguments { request: vec!["do it".to_owned()], repo: ".".into(), ..Arguments::default() };
+        let new = arguments.into_request().unwrap();
+        let json = serde_json::to_value(&new).unwrap();
+        let keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(keys, ["project", "request"]);
+    }
+}

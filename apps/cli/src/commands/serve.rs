@@ -1,0 +1,143 @@
+//! `serve`: runs the server of a data directory, in the foreground or detached.
+
+use std::{
+    collections::BTreeMap,
+    fs::OpenOptions,
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    time::Duration,
+};
+
+use clap::Args;
+use server::Settings;
+use wire::{ExitCode, ServerInfo};
+
+use crate::{failure::Failure, home::Home, session::Session};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Port on 127.0.0.1; ORCHESTRATOR_PORT or any free one unless said
+    #[arg(long)]
+    port: Option<u16>,
+    /// Minutes with nothing to do after which the server ends by itself
+    #[arg(long, value_name = "MINUTES")]
+    idle_exit: Option<u64>,
+    /// Agents at once
+    #[arg(long, default_value_t = 4)]
+    agents: usize,
+    /// Stay in this terminal (the default)
+    #[arg(long, conflicts_with = "background")]
+    foreground: bool,
+    /// Detach, tell standard output when ready, and end after 15 idle minutes
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+/// How long a server that started by itself stays with nothing to do.
+const IDLE_MINUTES: u64 = 15;
+
+pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
+    if arguments.background {
+        // Fails only for a process that already leads its group, which then is detached enough.
+        let _already_leader = rustix::process::setsid();
+    }
+    session.home.create()?;
+    trace();
+    let answer = server::serve(settings(&arguments, session)?).await;
+    match answer {
+        Ok(()) => Ok(ExitCode::Done),
+        Err(error) => {
+            let problem = error.problem();
+            if arguments.background {
+                tell(&problem);
+            }
+            Err(Failure { exit: ExitCode::Unavailable, problem })
+        }
+    }
+}
+
+fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::unavailable("no_program", format!("cannot find the own program: {error}"), "reinstall holdpoint")
+    })?;
+    let idle = arguments.idle_exit.or(arguments.background.then_some(IDLE_MINUTES));
+    Ok(Settings {
+        home: session.home.path().to_owned(),
+        port: arguments.port.or(port_from_environment()?),
+        idle_exit: idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
+        agents: arguments.agents,
+        ready: Some(ready(arguments.background, session)),
+        program,
+        environment: environment(),
+    })
+}
+
+fn ready(background: bool, session: &Session) -> Box<dyn FnOnce(&ServerInfo) + Send> {
+    let (home, report) = (session.home.clone(), session.report);
+    if background {
+        return Box::new(move |info| {
+            tell(info);
+            leave_pipe(&home);
+        });
+    }
+    Box::new(move |info| {
+        if report.is_json() {
+            report.json_line(info);
+        } else {
+            report.note(&format!("holdpoint {} serves {} at {}", info.version, home.path().display(), info.url));
+        }
+    })
+}
+
+/// One line for whoever started this process.
+fn tell(what: &impl serde::Serialize) {
+    let line = serde_json::to_string(what).expect("plain text and numbers");
+    let mut stdout = io::stdout().lock();
+    // A starter that has gone does not need to know.
+    let _gone = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}
+
+/// From here on standard output is the log, and the starter sees the pipe closed.
+fn leave_pipe(home: &Home) {
+    let log = OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_file());
+    // Without a log the pipe stays; nothing is written to it, so nothing is lost.
+    let _kept = log.map(|log| rustix::stdio::dup2_stdout(&log));
+}
+
+fn port_from_environment() -> Result<Option<u16>, Failure> {
+    match std::env::var("ORCHESTRATOR_PORT") {
+        Ok(port) if !port.is_empty() => port.parse().map(Some).map_err(|_| {
+            Failure::usage(format!("ORCHESTRATOR_PORT is `{port}`"), "give a number from 1 to 65535, or unset it")
+        }),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
+/// Values that are not UTF-8 cannot be settings of ours.
+fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+fn trace() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Problem;
+
+    #[test]
+    fn a_starter_can_tell_readiness_from_a_problem() {
+        let info = ServerInfo { url: "http://127.0.0.1:1".to_owned(), pid: 1, version: "0".to_owned() };
+        let problem = Problem { code: "locked".to_owned(), message: "m".to_owned(), hint: "h".to_owned(), field: None };
+        let info = serde_json::to_string(&info).unwrap();
+        let problem = serde_json::to_string(&problem).unwrap();
+        assert!(serde_json::from_str::<Problem>(&info).is_err());
+        assert!(serde_json::from_str::<ServerInfo>(&problem).is_err());
+    }
+}

@@ -1,0 +1,134 @@
+//! What happens to one run, as it happens: over the WebSocket, reconnecting when it breaks, and by asking
+//! again and again while it cannot connect. Every stored event is given out once and in order.
+
+use std::{collections::VecDeque, time::Duration};
+
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async,
+    tungstenite::{Message, client::IntoClientRequest as _, http::HeaderValue},
+};
+use wire::{EventView, LiveMessage, LiveName, RunView};
+
+use crate::{client::Client, failure::Failure};
+
+/// How long to wait before asking or connecting again.
+const PAUSE: Duration = Duration::from_millis(700);
+
+/// Something to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Update {
+    /// The run as it is now.
+    Run(Box<RunView>),
+    /// A stored event.
+    Event(EventView),
+    /// Something an agent does right now.
+    Activity(LiveName, Value),
+}
+
+/// The updates of one run.
+pub(crate) struct Feed {
+    client: Client,
+    run: String,
+    /// Last event given out.
+    sequence: u64,
+    /// Last global position heard of.
+    position: u64,
+    socket: Option<WebSocketStream<MaybeTlsStream<TcpStream>>>,
+    waiting: VecDeque<Update>,
+}
+
+impl Feed {
+    /// Updates after an event the caller already knows of.
+    pub(crate) fn new(client: Client, run: String, sequence: u64) -> Self {
+        Self { client, run, sequence, position: 0, socket: None, waiting: VecDeque::new() }
+    }
+
+    /// Goes on with another server, from where it stood.
+    pub(crate) fn reconnect(&mut self, client: Client) {
+        self.client = client;
+        self.socket = None;
+    }
+
+    /// The next update.
+    pub(crate) async fn next(&mut self) -> Result<Update, Failure> {
+        loop {
+            if let Some(update) = self.waiting.pop_front() {
+                return Ok(update);
+            }
+            match &mut self.socket {
+                Some(socket) => match socket.next().await {
+                    Some(Ok(Message::Text(text))) => self.take(text.as_str()).await?,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => self.socket = None,
+                    Some(Ok(Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+                },
+                None => self.connect_or_poll().await?,
+            }
+        }
+    }
+
+    async fn connect_or_poll(&mut self) -> Result<(), Failure> {
+        self.socket = self.connect().await;
+        if self.socket.is_none() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        // Also after connecting: closes the gap between the last answer and the first message.
+        self.poll().await
+    }
+
+    async fn connect(&self) -> Option<WebSocketStream<MaybeTlsStream<TcpStream>>> {
+        let address = self.client.url().replacen("http", "ws", 1);
+        let url = format!("{address}/api/live?run={}&after={}", self.run, self.position);
+        let mut request = url.into_client_request().ok()?;
+        let token = HeaderValue::from_str(&format!("Bearer {}", self.client.token())).ok()?;
+        request.headers_mut().insert("authorization", token);
+        // Why it cannot connect does not matter: asking over HTTP tells the real reason.
+        connect_async(request).await.ok().map(|(socket, _)| socket)
+    }
+
+    async fn poll(&mut self) -> Result<(), Failure> {
+        let events = self.client.events(&self.run, self.sequence).await?;
+        let run = self.client.run(&self.run).await?;
+        events.into_iter().for_each(|event| self.give(event));
+        self.waiting.push_back(Update::Run(Box::new(run)));
+        Ok(())
+    }
+
+    async fn take(&mut self, text: &str) -> Result<(), Failure> {
+        // A message of a newer server that is not understood is no reason to stop.
+        let Ok(message) = serde_json::from_str::<LiveMessage>(text) else { return Ok(()) };
+        match message {
+            LiveMessage::Snapshot { position, runs } => {
+                self.position = position;
+                if let Some(run) = runs.into_iter().find(|run| run.id == self.run) {
+                    if run.version > self.sequence {
+                        return self.poll().await;
+                    }
+                    self.waiting.push_back(Update::Run(Box::new(run)));
+                }
+            }
+            LiveMessage::Event { position, event, run, .. } => {
+                self.position = position;
+                if event.sequence > self.sequence + 1 {
+                    return self.poll().await;
+                }
+                self.give(event);
+                self.waiting.push_back(Update::Run(run));
+            }
+            LiveMessage::Activity { run, name, data } if run == self.run => {
+                self.waiting.push_back(Update::Activity(name, data));
+            }
+            LiveMessage::Activity { .. } | LiveMessage::Behind { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, event: EventView) {
+        if event.run == self.run && event.sequence > self.sequence {
+            self.sequence = event.sequence;
+            self.waiting.push_back(Update::Event(event));
+        }
+    }
+}

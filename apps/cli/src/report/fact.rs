@@ -1,0 +1,126 @@
+//! Which events are worth a line while a run is watched, and what that line says. Pure.
+
+use serde_json::Value;
+use wire::EventView;
+
+use super::{
+    clean_line,
+    style::{BAD, BUSY, DIM, GOOD, WAIT},
+    words::fit,
+};
+
+/// The line of an event; `None` for those that only matter to the engine.
+pub(crate) fn line(event: &EventView, width: usize) -> Option<String> {
+    let time = event.timestamp.strftime("%H:%M:%S");
+    let (mark, colour, said) = fact(event)?;
+    let said = fit(&clean_line(&said), width.saturating_sub(14));
+    Some(format!("{DIM}{time}{DIM:#} {colour}{mark}{colour:#} {said}"))
+}
+
+fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
+    let text = |pointer: &str| text_at(&event.payload, pointer);
+    let stage = || text("/stage");
+    Some(match event.kind.as_str() {
+        "RUN_STARTED" => ("▸", BUSY, format!("run started on branch {}", text("/branch"))),
+        "STAGE_STARTED" => match event.payload.pointer("/visit").and_then(Value::as_u64) {
+            Some(visit) if visit > 1 => ("▸", BUSY, format!("{} begins again (visit {visit})", stage())),
+            Some(_) | None => ("▸", BUSY, format!("{} begins", stage())),
+        },
+        "STAGE_COMPLETED" => ("✓", GOOD, format!("{} is done", stage())),
+        "ARTIFACT_CREATED" => ("✓", GOOD, artifact(event)),
+        "APPROVAL_REQUESTED" | "HOLD_PLACED" => ("◆", WAIT, text("/hold/summary")),
+        "CLARIFICATION_REQUESTED" => ("◆", WAIT, format!("question: {}", text("/hold/question/question"))),
+        "APPROVAL_GRANTED" => ("✓", GOOD, format!("approved by {}", text("/by/name"))),
+        "APPROVAL_REJECTED" => ("↺", WAIT, format!("changes wanted by {}: {}", text("/by/name"), decision_text(event))),
+        "CLARIFICATION_ANSWERED" => ("✓", GOOD, format!("answered by {}: {}", text("/by/name"), decision_text(event))),
+        "DECISION_MADE" => ("✓", GOOD, format!("{} decided: {}", text("/by/name"), text("/decision/kind"))),
+        "AUTO_ADVANCED" => ("✓", GOOD, format!("{} went on by itself: {}", stage(), text("/reason"))),
+        "AGENT_CRASHED" => ("✗", BAD, format!("the agent of {} crashed: {}", stage(), text("/reason"))),
+        "IMPLEMENTATION_FAILED" => ("✗", BAD, format!("implementation failed: {}", text("/reason"))),
+        "PROOF_RECORDED" => proof(event),
+        "VALIDATION_PASSED" => ("✓", GOOD, format!("validation passed: {}", text("/review/summary"))),
+        "VALIDATION_FAILED" => ("✗", BAD, format!("validation failed: {}", text("/review/summary"))),
+        "BRANCH_MERGED" => ("✓", GOOD, format!("merged as {}", fit(&text("/commit"), 11))),
+        "BRANCH_PUSHED" => ("✓", GOOD, format!("pushed to {}", text("/remote"))),
+        "RUN_COMPLETED" => ("✓", GOOD, "run completed".to_owned()),
+        "RUN_FAILED" => ("✗", BAD, format!("run failed: {}", text("/reason"))),
+        "RUN_CANCELLED" => ("✗", WAIT, format!("cancelled by {}", text("/by/name"))),
+        // Events are open on the wire: a newer server may tell of more.
+        _ => return None,
+    })
+}
+
+fn artifact(event: &EventView) -> String {
+    let kind = event.payload.pointer("/artifact/type").or_else(|| event.payload.pointer("/artifact/kind"));
+    let kind = kind.and_then(Value::as_str).unwrap_or("artifact").replace('_', " ");
+    format!("{kind}: {}", text_at(&event.payload, "/artifact/title"))
+}
+
+fn decision_text(event: &EventView) -> String {
+    let decision = event.payload.pointer("/decision").unwrap_or(&Value::Null);
+    let said = ["/feedback", "/text"].iter().find_map(|pointer| decision.pointer(pointer).and_then(Value::as_str));
+    let chosen = decision.pointer("/answer").and_then(Value::as_array);
+    let chosen = chosen.map(|all| all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "));
+    said.map(str::to_owned).or(chosen).unwrap_or_else(|| text_at(decision, "/kind"))
+}
+
+fn proof(event: &EventView) -> (&'static str, anstyle::Style, String) {
+    let checks =
+        event.payload.pointer("/proof/checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let failed: Vec<String> = failing(event).into_iter().map(|check| check.name).collect();
+    if failed.is_empty() {
+        ("✓", GOOD, format!("checks passed ({})", checks.len()))
+    } else {
+        ("✗", BAD, format!("checks failed: {}", failed.join(", ")))
+    }
+}
+
+/// A check that did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failing {
+    pub(crate) name: String,
+    pub(crate) tail: String,
+}
+
+/// The failing checks of a `PROOF_RECORDED` event.
+pub(crate) fn failing(event: &EventView) -> Vec<Failing> {
+    let checks =
+        event.payload.pointer("/proof/checks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let failed = checks.iter().filter(|check| check.get("exit").and_then(Value::as_i64) != Some(0));
+    failed.map(|check| Failing { name: text_at(check, "/name"), tail: text_at(check, "/tail") }).collect()
+}
+
+fn text_at(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{plain, run::sample};
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(kind: &str, payload: Value, expected: Option<&str>) {
+        let run = "r".to_owned();
+        let event = EventView { run, sequence: 1, kind: kind.to_owned(), timestamp: sample::at(), payload };
+        assert_eq!(line(&event, 80).map(|line| plain(&line)).as_deref(), expected);
+    }
+
+    #[test]
+    fn facts_are_told_and_engine_matters_are_not() {
+        let by = json!({"name": "ada", "channel": "cli"});
+        check("STAGE_STARTED", json!({"stage": "planning", "visit": 1}), Some("20:00:00 ▸ planning begins"));
+        let rejected = json!({"by": by, "decision": {"kind": "reject", "feedback": "smaller"}});
+        check("APPROVAL_REJECTED", rejected, Some("20:00:00 ↺ changes wanted by ada: smaller"));
+        let answered = json!({"by": by, "decision": {"kind": "answer", "answer": ["Ignore case"]}});
+        check("CLARIFICATION_ANSWERED", answered, Some("20:00:00 ✓ answered by ada: Ignore case"));
+        check("EFFECT_REQUESTED", json!({}), None);
+    }
+
+    #[test]
+    fn failed_checks_are_named() {
+        let proof = json!({"proof": {"checks": [{"name": "tests", "exit": 1}, {"name": "lint", "exit": 0}]}});
+        check("PROOF_RECORDED", proof, Some("20:00:00 ✗ checks failed: tests"));
+    }
+}

@@ -1,0 +1,230 @@
+//! One run for people: everything that matters on one screen. Pure.
+
+use jiff::Timestamp;
+use wire::{RunView, SpendCall, WhyView};
+
+use super::{
+    clean, clean_line, rail,
+    style::{BAD, BOLD, DIM, WAIT, of_status},
+    table,
+    words::{ago, count, duration, fit, money, tokens, wrap},
+};
+
+/// The first eight letters: enough for people, and a prefix the server takes.
+pub(crate) fn short(id: &str) -> String {
+    let start = id.char_indices().nth(8).map_or(id.len(), |(at, _)| at);
+    clean_line(&id[..start])
+}
+
+/// The commit as git shows it.
+pub(crate) fn short_commit(commit: &str) -> String {
+    clean_line(commit).chars().take(10).collect()
+}
+
+/// `show`.
+pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
+    let colour = of_status(&run.status);
+    let title = fit(&clean_line(&run.request), width.saturating_sub(2));
+    let mut lines = vec![format!("{BOLD}{title}{BOLD:#}"), String::new()];
+    if !run.stages.is_empty() {
+        lines.extend([format!("  {}", rail::rail(&run.stages)), String::new()]);
+    }
+    let mut row = |name: &str, value: String| lines.push(format!("  {DIM}{name:<9}{DIM:#} {value}"));
+    row("run", format!("{} {DIM}({}){DIM:#}", clean_line(&run.id), clean_line(&run.playbook)));
+    row("status", format!("{colour}{}{colour:#}", clean_line(&run.status.replace('_', " "))));
+    row("project", clean_line(&run.project));
+    row("branch", format!("{} {DIM}from{DIM:#} {}", clean_line(&run.branch), clean_line(&run.base)));
+    if let Some(commit) = &run.commit {
+        let merged = if run.merged.is_some() { format!(" {DIM}(merged){DIM:#}") } else { String::new() };
+        row("commit", format!("{}{merged}", short_commit(commit)));
+    }
+    row("started", started(run, now));
+    row("spend", spend_line(run));
+    if let Some(tier) = &run.tier {
+        let colour = if tier == "unsandboxed" { BAD } else { anstyle::Style::new() };
+        row("sandbox", format!("{colour}{}{colour:#}", clean_line(tier)));
+    }
+    if let Some(failure) = &run.failure {
+        row("failure", wrap(&clean(failure), width.saturating_sub(12)).join("\n            "));
+    }
+    if !run.artifacts.is_empty() {
+        lines.extend([String::new(), table::artifacts(&run.artifacts, now, width)]);
+    }
+    if let Some(hold) = &run.hold {
+        let summary = wrap(&clean_line(&hold.summary), width.saturating_sub(4)).join("\n  ");
+        let how = format!("holdpoint watch {}", short(&run.id));
+        lines.extend([
+            String::new(),
+            format!(
+                "  {WAIT}◆ waits for you{WAIT:#} {DIM}({}, {}){DIM:#}",
+                clean_line(&hold.kind),
+                ago(now, hold.since)
+            ),
+            format!("  {summary}"),
+            format!("  {DIM}decide: {how}, or one of {}{DIM:#}", clean_line(&hold.allowed.join(", "))),
+        ]);
+    }
+    lines.join("\n")
+}
+
+/// One line for the end of a run.
+pub(crate) fn ending(run: &RunView, now: Timestamp) -> String {
+    let colour = of_status(&run.status);
+    let took = duration(run.created_at, run.completed_at.unwrap_or(now));
+    let status = clean_line(&run.status.replace('_', " "));
+    let tail = match (&run.merged, &run.commit, &run.failure) {
+        (_, _, Some(failure)) => format!(": {}", clean_line(failure)),
+        (Some(commit), _, None) => format!(": {} is on {}", short_commit(commit), clean_line(&run.base)),
+        (None, Some(_), None) if run.status == "completed" => format!(": branch {}", clean_line(&run.branch)),
+        (None, _, None) => String::new(),
+    };
+    format!("{colour}{status}{colour:#}{tail} {DIM}({took}, {}){DIM:#}", money(run.spend.usd))
+}
+
+/// `why`.
+pub(crate) fn why(why: &WhyView, now: Timestamp) -> String {
+    let mut lines = vec![
+        format!("{} {DIM}({}){DIM:#}", clean_line(&why.waits_for), clean_line(&why.status.replace('_', " "))),
+        format!("{DIM}since {}{DIM:#}", ago(now, why.since)),
+    ];
+    lines.extend(why.unblocked_by.iter().map(|way| format!("  → {}", clean_line(way))));
+    lines.join("\n")
+}
+
+/// `cost`.
+pub(crate) fn cost(run: &RunView, calls: &[SpendCall], width: usize) -> String {
+    format!("{}\n{}", table::calls(calls, width), spend_line(run))
+}
+
+fn started(run: &RunView, now: Timestamp) -> String {
+    let took = run.completed_at.map(|end| format!(" {DIM}(took {}){DIM:#}", duration(run.created_at, end)));
+    format!("{}{}", ago(now, run.created_at), took.unwrap_or_default())
+}
+
+fn spend_line(run: &RunView) -> String {
+    let spend = &run.spend;
+    let limit = spend.limit_usd.map(|limit| format!(" of {}", money(limit))).unwrap_or_default();
+    let unpriced = spend.unpriced_calls.filter(|calls| *calls > 0);
+    let unpriced = unpriced.map(|calls| format!(", {calls} without a known price")).unwrap_or_default();
+    format!(
+        "{}{limit} {DIM}({} in, {} out, {}{unpriced}){DIM:#}",
+        money(spend.usd),
+        tokens(spend.input_tokens),
+        tokens(spend.output_tokens),
+        count(spend.calls, "call", "calls"),
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod sample {
+    use super::*;
+    use wire::{HoldView, SpendView, StageView};
+
+    pub(crate) fn at() -> Timestamp {
+        "2026-11-15T20:00:00Z".parse().unwrap()
+    }
+
+    fn stage(name: &str, state: &str, visits: u32) -> StageView {
+        let (name, role, state) = (name.to_owned(), "planner".to_owned(), state.to_owned());
+        StageView { name, role, state, visits, started_at: None, completed_at: None }
+    }
+
+    pub(crate) fn running() -> RunView {
+        RunView {
+            id: "0193f2c4a1b2c3d4".to_owned(),
+            project: "/home/ada/notes".to_owned(),
+            request: "Search over notes".to_owned(),
+            playbook: "autonomous".to_owned(),
+            status: "running".to_owned(),
+            stage: Some("implementation".to_owned()),
+            branch: "autonomous/0193f2c4-search".to_owned(),
+            base: "main".to_owned(),
+            commit: None,
+            created_at: at(),
+            updated_at: at(),
+            completed_at: None,
+            clarification_count: 0,
+            hold: None,
+            artifacts: Vec::new(),
+            spend: SpendView {
+                usd: 0.0123,
+                input_tokens: 12_345,
+                output_tokens: 950,
+                calls: 4,
+                limit_usd: Some(2.0),
+                unpriced_calls: Some(0),
+            },
+            tier: Some("sandboxed".to_owned()),
+            failure: None,
+            merged: None,
+            stages: vec![
+                stage("planning", "done", 1),
+                stage("implementation", "active", 2),
+                stage("validation", "pending", 0),
+            ],
+            version: 17,
+        }
+    }
+
+    pub(crate) fn question() -> HoldView {
+        HoldView {
+            id: "0193f2c4a1b2c3d4.17".to_owned(),
+            run: "0193f2c4a1b2c3d4".to_owned(),
+            kind: "clarification".to_owned(),
+            stage: Some("implementation".to_owned()),
+            since: at(),
+            digest: "d1".to_owned(),
+            summary: "the agent asks".to_owned(),
+            allowed: ["answer", "ignore", "cancel"].map(str::to_owned).to_vec(),
+            artifact: None,
+            question: Some("Should the search ignore case?".to_owned()),
+            context: Some("Both are easy.".to_owned()),
+            options: Some(["Ignore case", "Match case"].map(str::to_owned).to_vec()),
+            response_type: Some("single_choice".to_owned()),
+            attempt_number: Some(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::plain;
+
+    #[test]
+    fn a_waiting_run_fits_on_one_screen() {
+        let run = RunView { hold: Some(sample::question()), ..sample::running() };
+        let now = sample::at() + jiff::SignedDuration::from_mins(3);
+        let expected = "\
+Search over notes
+
+  ● planning ─ ◐ implementation ×2 ─ ○ validation
+
+  run       0193f2c4a1b2c3d4 (autonomous)
+  status    running
+  project   /home/ada/notes
+  branch    autonomous/0193f2c4-search from main
+  started   3 min ago
+  spend     $0.0123 of $2.00 (12.3k in, 950 out, 4 calls)
+  sandbox   sandboxed
+
+  ◆ waits for you (clarification, 3 min ago)
+  the agent asks
+  decide: holdpoint watch 0193f2c4, or one of answer, ignore, cancel";
+        assert_eq!(plain(&show(&run, now, 80)), expected);
+    }
+
+    #[test]
+    fn the_end_of_a_merged_run_names_commit_and_base() {
+        let end = sample::at() + jiff::SignedDuration::from_secs(42);
+        let merged = Some("abcdef0123456789".to_owned());
+        let run = RunView {
+            status: "completed".to_owned(),
+            merged: merged.clone(),
+            commit: merged,
+            completed_at: Some(end),
+            ..sample::running()
+        };
+        assert_eq!(plain(&ending(&run, end)), "completed: abcdef0123 is on main (42 s, $0.0123)");
+    }
+}

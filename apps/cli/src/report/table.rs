@@ -1,0 +1,176 @@
+//! Tables. Pure; every cell is cleaned here.
+
+use comfy_table::{ContentArrangement, Table};
+use jiff::Timestamp;
+use wire::{ArtifactView, EventView, FileChangeView, HoldView, RunView, SpendCall};
+
+use super::{
+    clean_line,
+    run::{short, short_commit},
+    style::{BAD, DIM, GOOD, of_status},
+    words::{ago, count, fit, money, tokens},
+};
+
+/// `list`.
+pub(crate) fn runs(runs: &[RunView], now: Timestamp, width: usize) -> String {
+    if runs.is_empty() {
+        return "no runs yet; start one with `holdpoint run \"what shall be done\"`".to_owned();
+    }
+    let room = width.saturating_sub(60).max(20);
+    let rows = runs.iter().map(|run| {
+        vec![
+            short(&run.id),
+            clean_line(&run.status.replace('_', " ")),
+            run.stage.as_deref().map(clean_line).unwrap_or_default(),
+            ago(now, run.created_at),
+            money(run.spend.usd),
+            fit(&clean_line(&run.request), room),
+        ]
+    });
+    let text = table(&["run", "status", "stage", "started", "spend", "request"], rows, width);
+    paint_statuses(&text, runs)
+}
+
+/// `inbox`.
+pub(crate) fn holds(holds: &[HoldView], now: Timestamp, width: usize) -> String {
+    if holds.is_empty() {
+        return "nothing waits for you".to_owned();
+    }
+    let room = width.saturating_sub(44).max(20);
+    let rows = holds.iter().map(|hold| {
+        let shown = hold.question.as_deref().unwrap_or(&hold.summary);
+        vec![
+            short(&hold.run),
+            clean_line(&hold.kind),
+            hold.stage.as_deref().map(clean_line).unwrap_or_default(),
+            ago(now, hold.since),
+            fit(&clean_line(shown), room),
+        ]
+    });
+    table(&["run", "hold", "stage", "since", "what"], rows, width)
+}
+
+pub(crate) fn artifacts(artifacts: &[ArtifactView], now: Timestamp, width: usize) -> String {
+    let room = width.saturating_sub(52).max(16);
+    let rows = artifacts.iter().enumerate().map(|(index, artifact)| {
+        vec![
+            (index + 1).to_string(),
+            format!("{} v{}", clean_line(&artifact.kind.replace('_', " ")), artifact.version),
+            short_commit(&artifact.commit),
+            ago(now, artifact.created_at),
+            fit(&clean_line(&artifact.title), room),
+        ]
+    });
+    table(&["#", "artifact", "commit", "made", "title"], rows, width)
+}
+
+/// Model calls, oldest first.
+pub(crate) fn calls(calls: &[SpendCall], width: usize) -> String {
+    if calls.is_empty() {
+        return "no model was called yet".to_owned();
+    }
+    let rows = calls.iter().map(|call| {
+        vec![
+            clean_line(&call.stage),
+            clean_line(&call.model),
+            tokens(call.input_tokens),
+            tokens(call.output_tokens),
+            call.usd.map_or("unknown".to_owned(), money),
+        ]
+    });
+    table(&["stage", "model", "in", "out", "cost"], rows, width)
+}
+
+/// One event on one line.
+pub(crate) fn event(event: &EventView, width: usize) -> String {
+    let payload = fit(&clean_line(&event.payload.to_string()), width.saturating_sub(50).max(20));
+    let time = event.timestamp.strftime("%H:%M:%S");
+    format!("{:>4} {DIM}{time}{DIM:#} {:<24} {DIM}{payload}{DIM:#}", event.sequence, clean_line(&event.kind))
+}
+
+/// Changed files with counts, and their sum.
+pub(crate) fn diffstat(files: &[FileChangeView], width: usize) -> String {
+    let name_room = width.saturating_sub(24).max(20);
+    let names: Vec<String> = files.iter().map(|file| fit(&clean_line(&file.path), name_room)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut lines: Vec<String> = files
+        .iter()
+        .zip(&names)
+        .map(|(file, name)| format!("  {} {name:<longest$}  {}", clean_line(&file.status), changes(file)))
+        .collect();
+    let sum = |pick: fn(&FileChangeView) -> Option<u64>| files.iter().filter_map(pick).sum::<u64>();
+    let (added, deleted) = (sum(|file| file.added), sum(|file| file.deleted));
+    lines.push(format!("  {}, +{added} −{deleted}", count(files.len() as u64, "file", "files")));
+    lines.join("\n")
+}
+
+/// A unified diff with colours.
+pub(crate) fn diff(text: &str) -> String {
+    let paint = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => format!("{GOOD}{line}{GOOD:#}"),
+        Some(b'-') => format!("{BAD}{line}{BAD:#}"),
+        Some(b'@') => format!("{DIM}{line}{DIM:#}"),
+        _ => line.to_owned(),
+    };
+    super::clean(text).lines().map(paint).collect::<Vec<_>>().join("\n")
+}
+
+fn changes(file: &FileChangeView) -> String {
+    match (file.added, file.deleted) {
+        (Some(added), Some(deleted)) => format!("{GOOD}+{added}{GOOD:#} {BAD}−{deleted}{BAD:#}"),
+        _ => format!("{DIM}binary{DIM:#}"),
+    }
+}
+
+fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(comfy_table::presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(120))
+        .set_header(header.to_vec());
+    for row in rows {
+        table.add_row(row);
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The table is laid out without colours, because their bytes would count as width.
+fn paint_statuses(text: &str, runs: &[RunView]) -> String {
+    let mut lines = text.lines();
+    let header = lines.next().map(|line| format!("{DIM}{line}{DIM:#}"));
+    let painted = lines.zip(runs).map(|(line, run)| {
+        let status = clean_line(&run.status.replace('_', " "));
+        let colour = of_status(&run.status);
+        line.replacen(&status, &format!("{colour}{status}{colour:#}"), 1)
+    });
+    header.into_iter().chain(painted).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{plain, run::sample};
+
+    #[test]
+    fn a_list_fits_80_columns() {
+        let run = RunView { request: "A very long request ".repeat(9), ..sample::running() };
+        let text = plain(&runs(&[run], sample::at(), 80));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("0193f2c4"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_diffstat_adds_up() {
+        let file = |path: &str, added| FileChangeView {
+            path: path.to_owned(),
+            status: "M".to_owned(),
+            added,
+            deleted: added.map(|_| 1),
+        };
+        let files = [file("src/app.js", Some(12)), file("logo.png", None)];
+        let expected = "  M src/app.js  +12 −1\n  M logo.png    binary\n  2 files, +12 −1";
+        assert_eq!(plain(&diffstat(&files, 80)), expected);
+    }
+}

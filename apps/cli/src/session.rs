@@ -1,0 +1,34 @@
+//! What every command has: the data directory, the printer and the way to the server.
+
+use crate::{client::Client, failure::Failure, home::Home, report::Report, start, start::Starter};
+
+/// One call of the command line.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    pub(crate) home: Home,
+    pub(crate) report: Report,
+    starter: Starter,
+    channel: &'static str,
+}
+
+impl Session {
+    pub(crate) fn new(report: Report) -> Result<Self, Failure> {
+        Ok(Self { home: Home::find()?, report, starter: Starter::own()?, channel: "cli" })
+    }
+
+    /// The same with another data directory, server environment and door.
+    pub(crate) fn apart(&self, home: Home, environment: Vec<(String, String)>, channel: &'static str) -> Self {
+        let starter = Starter { environment, ..self.starter.clone() };
+        Self { home, report: self.report, starter, channel }
+    }
+
+    /// A server that answers; one is started if none does.
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        start::connect(&self.home, &self.starter, self.channel).await
+    }
+
+    /// A server that already runs.
+    pub(crate) async fn running(&self) -> Option<Client> {
+        start::running(&self.home, self.channel).await
+    }
+}

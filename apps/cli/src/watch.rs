@@ -1,0 +1,195 @@
+//! Watches a run until it ends or a person is needed, and asks that person when there is one.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use wire::{AnswerRequest, DecideRequest, ExitCode, HoldView, RunView};
+
+use crate::{
+    ask::{self, Wish},
+    client::Client,
+    failure::Failure,
+    live::{Feed, Update},
+    report::{self, fact, hold, run},
+    screen::{Drawing, Screen},
+    session::Session,
+};
+
+/// Who decides when the run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decider {
+    /// Whoever sits at the keyboard.
+    Person,
+    /// Nobody here: the command says how to decide and ends.
+    Elsewhere,
+    /// The first option, always yes.
+    Always,
+}
+
+impl Decider {
+    /// A person if one can see and type, and no program reads along.
+    pub(crate) fn present(session: &Session) -> Self {
+        if report::person_present() && !session.report.is_json() { Self::Person } else { Self::Elsewhere }
+    }
+}
+
+/// Watches from an event the caller already told of; gives back the run as it then is.
+pub(crate) async fn watch(
+    session: &Session,
+    client: Client,
+    run: RunView,
+    told: u64,
+    decider: Decider,
+) -> Result<RunView, Failure> {
+    let feed = Feed::new(client.clone(), run.id.clone(), told);
+    let mut watching = Watching { session, client, feed, screen: Screen::new(session.report), run, decided: None };
+    let result = watching.until_settled(decider).await;
+    watching.screen.erase();
+    result.map(|()| watching.run)
+}
+
+/// Prints how a watched run ended, and says which number the process ends with.
+pub(crate) fn conclude(session: &Session, run: &RunView) -> ExitCode {
+    let report = session.report;
+    if report.is_json() {
+        report.json(run);
+    } else {
+        match &run.hold {
+            Some(held) => report.note(&hold::how_to_decide(held)),
+            None => report.data(&run::ending(run, Timestamp::now())),
+        }
+    }
+    ExitCode::of_status(&run.status)
+}
+
+/// What a hold shows besides itself.
+pub(crate) async fn shown(client: &Client, run: &RunView, held: &HoldView) -> Result<hold::Shown, Failure> {
+    if held.kind == "fix" || held.kind == "stuck" {
+        let events = client.events(&run.id, 0).await?;
+        let proof = events.iter().rev().find(|event| event.kind == "PROOF_RECORDED");
+        let failing = proof.map(fact::failing).unwrap_or_default();
+        return Ok(if failing.is_empty() { hold::Shown::Nothing } else { hold::Shown::Failing(failing) });
+    }
+    let Some(artifact) = &held.artifact else { return Ok(hold::Shown::Nothing) };
+    if artifact.kind == "code" {
+        return client.diff(&run.id).await.map(hold::Shown::Change);
+    }
+    let all = client.artifacts(&run.id).await?;
+    match all.iter().position(|other| other.digest == artifact.digest && other.commit == artifact.commit) {
+        Some(index) => client.artifact(&run.id, index + 1).await.map(hold::Shown::Document),
+        None => Ok(hold::Shown::Nothing),
+    }
+}
+
+/// Sends a decision; an answer goes to its question by id.
+pub(crate) async fn send(client: &Client, held: &HoldView, request: DecideRequest) -> Result<RunView, Failure> {
+    match request.answer {
+        Some(answer) if request.decision == "answer" && held.kind == "clarification" => {
+            client.answer(&held.id, &AnswerRequest { answer, digest: Some(request.digest) }).await
+        }
+        Some(_) | None => client.decide(&held.run, &request).await,
+    }
+}
+
+struct Watching<'a> {
+    session: &'a Session,
+    client: Client,
+    feed: Feed,
+    screen: Screen,
+    run: RunView,
+    /// Hold that was decided here; news of it may still come in.
+    decided: Option<String>,
+}
+
+impl Watching<'_> {
+    async fn until_settled(&mut self, decider: Decider) -> Result<(), Failure> {
+        let mut tick = tokio::time::interval(Duration::from_millis(200));
+        loop {
+            if self.is_ended() {
+                return Ok(());
+            }
+            if let Some(held) = self.open_hold()
+                && self.decide(&held, decider).await? == Next::Leave
+            {
+                return Ok(());
+            }
+            tokio::select! {
+                update = self.feed.next() => match update {
+                    Ok(update) => self.take(update),
+                    Err(failure) => self.server_gone(failure).await?,
+                },
+                _ = tick.tick(), if self.screen.drawing() == Drawing::Region => self.screen.draw(&self.run),
+            }
+        }
+    }
+
+    fn is_ended(&self) -> bool {
+        matches!(self.run.status.as_str(), "completed" | "failed" | "cancelled")
+    }
+
+    fn open_hold(&self) -> Option<HoldView> {
+        self.run.hold.clone().filter(|held| self.decided.as_deref() != Some(&held.id))
+    }
+
+    fn take(&mut self, update: Update) {
+        match update {
+            Update::Run(run) => {
+                // Live views may leave the stages out; those known stay until newer ones come.
+                let stages = std::mem::take(&mut self.run.stages);
+                self.run = *run;
+                if self.run.stages.is_empty() {
+                    self.run.stages = stages;
+                }
+            }
+            Update::Event(event) => self.screen.event(&event),
+            Update::Activity(name, data) => self.screen.activity(name, &data),
+        }
+    }
+
+    /// A killed server loses nothing: another one takes over.
+    async fn server_gone(&mut self, failure: Failure) -> Result<(), Failure> {
+        if failure.problem.code != "server_unreachable" {
+            return Err(failure);
+        }
+        self.screen.line("the server is gone; another one takes over");
+        self.client = self.session.connect().await?;
+        self.feed.reconnect(self.client.clone());
+        Ok(())
+    }
+
+    async fn decide(&mut self, held: &HoldView, decider: Decider) -> Result<Next, Failure> {
+        if decider == Decider::Elsewhere {
+            return Ok(Next::Leave);
+        }
+        self.screen.erase();
+        let shown = shown(&self.client, &self.run, held).await?;
+        self.session.report.note(&hold::draw(held, &shown, Timestamp::now(), report::width()));
+        let wish = match decider {
+            Decider::Always => ask::nobody(held).map_or(Wish::Later, Wish::Decide),
+            Decider::Person | Decider::Elsewhere => {
+                let asked = held.clone();
+                let answer = tokio::task::spawn_blocking(move || ask::person(&asked)).await;
+                answer.map_err(|error| Failure::failed("terminal", error.to_string(), "try again"))??
+            }
+        };
+        let Wish::Decide(request) = wish else { return Ok(Next::Leave) };
+        match send(&self.client, held, request).await {
+            Ok(_) => self.decided = Some(held.id.clone()),
+            Err(failure) if failure.is_conflict() => {
+                self.session.report.failure(&failure);
+                self.run = self.client.run(&self.run.id).await?;
+            }
+            Err(failure) if failure.exit == ExitCode::Usage && decider == Decider::Person => {
+                self.session.report.failure(&failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+        Ok(Next::Stay)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Stay,
+    Leave,
+}
