@@ -132,3 +132,102 @@ impl Feed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::run::sample;
+    use axum::{
+        Json, Router,
+        extract::{State, WebSocketUpgrade, ws},
+        response::Response,
+        routing::get,
+    };
+    use serde_json::json;
+    use wire::LiveMessage;
+
+    fn event(sequence: u64) -> EventView {
+        let (run, kind) = (sample::running().id, "STAGE_STARTED".to_owned());
+        EventView { run, sequence, kind, timestamp: sample::at(), payload: json!({}) }
+    }
+
+    fn message(sequence: u64) -> LiveMessage {
+        let run = Box::new(RunView { version: sequence, ..sample::running() });
+        LiveMessage::Event { position: 100 + sequence, name: LiveName::WorkflowEvent, event: event(sequence), run }
+    }
+
+    /// Each connection gets the next list of messages and is then cut off.
+    type Scripts = std::sync::Arc<std::sync::Mutex<VecDeque<Vec<LiveMessage>>>>;
+
+    async fn serve(scripts: Vec<Vec<LiveMessage>>, stored: u64) -> Client {
+        async fn live(State(scripts): State<Scripts>, upgrade: WebSocketUpgrade) -> Response {
+            let messages = scripts.lock().unwrap().pop_front().unwrap_or_default();
+            upgrade.on_upgrade(async move |mut socket| {
+                for message in messages {
+                    let text = serde_json::to_string(&message).unwrap();
+                    socket.send(ws::Message::Text(text.into())).await.unwrap();
+                }
+            })
+        }
+        let events = move || async move { Json((1..=stored).map(event).collect::<Vec<_>>()) };
+        let run = move || async move { Json(RunView { version: stored, ..sample::running() }) };
+        let mut router = Router::new().route("/api/runs/{id}", get(run)).route("/api/runs/{id}/events", get(events));
+        if !scripts.is_empty() {
+            router = router.merge(
+                Router::new()
+                    .route("/api/live", get(live))
+                    .with_state(Scripts::new(std::sync::Mutex::new(scripts.into()))),
+            );
+        }
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Client::new(&url, "secret".to_owned(), "cli").unwrap()
+    }
+
+    async fn sequences(feed: &mut Feed, count: usize) -> Vec<u64> {
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            if let Update::Event(event) = feed.next().await.unwrap() {
+                seen.push(event.sequence);
+            }
+        }
+        seen
+    }
+
+    #[tokio::test]
+    async fn events_come_once_and_in_order_over_broken_connections() {
+        let client = serve(vec![vec![message(2), message(3)], vec![message(3), message(4)]], 2).await;
+        let mut feed = Feed::new(client, sample::running().id, 0);
+        assert_eq!(sequences(&mut feed, 4).await, [1, 2, 3, 4]);
+    }
+
+    #[tokio::test]
+    async fn a_gap_is_filled_by_asking() {
+        let client = serve(vec![vec![message(5)]], 5).await;
+        let mut feed = Feed::new(client, sample::running().id, 1);
+        assert_eq!(sequences(&mut feed, 4).await, [2, 3, 4, 5]);
+    }
+
+    #[tokio::test]
+    async fn without_a_socket_the_server_is_asked() {
+        let client = serve(Vec::new(), 2).await;
+        let mut feed = Feed::new(client, sample::running().id, 0);
+        assert_eq!(sequences(&mut feed, 2).await, [1, 2]);
+        assert!(matches!(feed.next().await.unwrap(), Update::Run(run) if run.version == 2));
+    }
+
+    #[tokio::test]
+    async fn what_an_agent_does_is_passed_on() {
+        let run = sample::running().id;
+        let data = json!({"tool": "shell"});
+        let doing = LiveMessage::Activity { run, name: LiveName::TurnToolStarted, data: data.clone() };
+        let mut feed = Feed::new(serve(vec![vec![doing]], 0).await, sample::running().id, 0);
+        loop {
+            if let Update::Activity(name, told) = feed.next().await.unwrap() {
+                assert_eq!((name, told), (LiveName::TurnToolStarted, data));
+                return;
+            }
+        }
+    }
+}

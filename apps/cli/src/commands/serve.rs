@@ -63,7 +63,7 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
     let idle = arguments.idle_exit.or(arguments.background.then_some(IDLE_MINUTES));
     Ok(Settings {
         home: session.home.path().to_owned(),
-        port: arguments.port.or(port_from_environment()?),
+        port: arguments.port,
         idle_exit: idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         agents: arguments.agents,
         ready: Some(ready(arguments.background, session)),
@@ -102,15 +102,6 @@ fn leave_pipe(home: &Home) {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(home.log_file());
     // Without a log the pipe stays; nothing is written to it, so nothing is lost.
     let _kept = log.map(|log| rustix::stdio::dup2_stdout(&log));
-}
-
-fn port_from_environment() -> Result<Option<u16>, Failure> {
-    match std::env::var("ORCHESTRATOR_PORT") {
-        Ok(port) if !port.is_empty() => port.parse().map(Some).map_err(|_| {
-            Failure::usage(format!("ORCHESTRATOR_PORT is `{port}`"), "give a number from 1 to 65535, or unset it")
-        }),
-        Ok(_) | Err(_) => Ok(None),
-    }
 }
 
 /// Values that are not UTF-8 cannot be settings of ours.
