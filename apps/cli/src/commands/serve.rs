@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use server::Settings;
-use wire::{ExitCode, ServerInfo};
+use wire::ExitCode;
 
 use crate::{failure::Failure, home::Home, session::Session};
 
@@ -72,7 +72,7 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
     })
 }
 
-fn ready(background: bool, session: &Session) -> Box<dyn FnOnce(&ServerInfo) + Send> {
+fn ready(background: bool, session: &Session) -> server::Ready {
     let (home, report) = (session.home.clone(), session.report);
     if background {
         return Box::new(move |info| {
@@ -120,7 +120,7 @@ fn trace() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::Problem;
+    use wire::{Problem, ServerInfo};
 
     #[test]
     fn a_starter_can_tell_readiness_from_a_problem() {
