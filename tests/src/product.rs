@@ -35,7 +35,7 @@ impl Product {
     /// Starts a server in the foreground and waits until it says where it listens.
     pub async fn start(home: &Path, environment: &BTreeMap<String, String>) -> Result<Self> {
         let mut child = Command::new(binary()?)
-            .args(["serve", "--foreground"])
+            .args(["serve", "--foreground", "--json"])
             .env_clear()
             .envs(std::env::vars().filter(|(name, _)| matches!(name.as_str(), "PATH" | "HOME" | "LANG" | "TMPDIR")))
             .env("HOLDPOINT_HOME", home)
@@ -51,7 +51,8 @@ impl Product {
             let status = child.wait().await?;
             bail!("the server ended before it listened: {status}");
         };
-        let url = line.rsplit(' ').next().unwrap_or_default().trim_end_matches('/').to_owned();
+        let info: wire::ServerInfo = serde_json::from_str(&line).context("the server says where it listens")?;
+        let url = info.url.trim_end_matches('/').to_owned();
         let token = std::fs::read_to_string(home.join("token"))?.trim().to_owned();
         Ok(Self { home: home.to_owned(), child, url, token, http: reqwest::Client::new() })
     }

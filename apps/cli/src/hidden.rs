@@ -1,34 +1,54 @@
 //! The parts of the binary that run as processes of their own: supervisor, sandbox entry and agent.
+//! They have no runtime's threads around them when they begin, and end with exit codes of their own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use crate::failure::Failure;
+use runner::sandbox::{Probe, Tier};
+
+use crate::report::{Format, Report};
 
 /// The supervisor of one agent attempt.
-pub(crate) fn shim() -> Result<(), Failure> {
-    Err(not_wired("shim"))
+pub(crate) fn shim() -> ExitCode {
+    runner::shim::main_from_stdin()
 }
 
 /// The first process inside a sandbox.
-pub(crate) fn inside(_arguments: Vec<String>) -> Result<(), Failure> {
-    Err(not_wired("inside"))
+pub(crate) fn inside(arguments: Vec<std::ffi::OsString>) -> ExitCode {
+    runner::sandbox::inside::main(arguments)
 }
 
-/// Our own agent.
-pub(crate) fn agent(_session: PathBuf, _door: PathBuf) -> Result<(), Failure> {
-    Err(not_wired("agent"))
+/// Our own agent. `door` is the broker's socket.
+pub(crate) fn agent(session: PathBuf, door: &Path) -> ExitCode {
+    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let work = Box::pin(agent::run(options));
+        runtime.block_on(work).map_err(|error| chain(&error))
+    });
+    match ended {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(message) => {
+            Report { format: Format::Human }.note(&message);
+            ExitCode::FAILURE
+        }
+    }
 }
 
-/// The invariant checker over the real log.
-pub(crate) fn verify() -> Result<(), Failure> {
-    Err(not_wired("verify"))
+/// Which isolation agents get on this machine, and why not a better one.
+pub(crate) fn sandbox_tier() -> (Option<Tier>, String) {
+    let probe: Probe = runner::sandbox::probe();
+    let state = format!("bubblewrap {}; Landlock {}; seccomp {}", probe.bubblewrap, probe.landlock, probe.seccomp);
+    (probe.best(), state)
 }
 
-/// Which isolation agents get on this machine, and what would make it better.
-pub(crate) fn sandbox_tier() -> Option<String> {
-    None
-}
-
-fn not_wired(part: &str) -> Failure {
-    Failure::failed("not_wired", format!("`{part}` is not wired"), "build the whole workspace")
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

@@ -25,7 +25,14 @@ use crate::{
 };
 
 fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
+    // These must not have a runtime's threads around them, and their exit codes are not ours.
+    match cli.command {
+        Command::Shim => return hidden::shim(),
+        Command::Inside { arguments } => return hidden::inside(arguments),
+        Command::Agent { session, door } => return hidden::agent(session, &door),
+        other => cli.command = other,
+    }
     let report = Report { format: if cli.json { Format::Json } else { Format::Human } };
     let exit = run(cli, report).unwrap_or_else(|failure| {
         report.failure(&failure);
@@ -36,11 +43,6 @@ fn main() -> std::process::ExitCode {
 
 fn run(cli: Cli, report: Report) -> Result<ExitCode, Failure> {
     match cli.command {
-        // These must not have a runtime's threads around them.
-        Command::Shim => hidden::shim().map(|()| ExitCode::Done),
-        Command::Inside { arguments } => hidden::inside(arguments).map(|()| ExitCode::Done),
-        Command::Agent { session, door } => hidden::agent(session, door).map(|()| ExitCode::Done),
-        Command::Verify => hidden::verify().map(|()| ExitCode::Done),
         Command::Completions(arguments) => Ok(commands::completions::run(&arguments, report)),
         command => {
             let runtime = tokio::runtime::Runtime::new().map_err(|error| {

@@ -26,7 +26,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         let message = "the project must be an absolute path";
         return Err(Failure::user("project", "bad_project", message, "send the full path of the repository"));
     }
-    let project = inspect(path, new.base_branch.as_deref()).await?;
+    let project = inspect(path, new.base_branch.as_deref(), &setup.home).await?;
     let file = project_file(&project)?;
     let models = models(setup, &playbook, &new, &file)?;
     let budget = budget(setup, &new, &models)?;
@@ -173,11 +173,11 @@ fn budget(setup: &Setup, new: &NewRun, models: &BTreeMap<String, ModelName>) -> 
         })?),
     };
     let Some(budget) = said.or(setup.defaults.budget) else { return Ok(None) };
-    match models.values().find(|model| !broker::prices::known(model.as_str())) {
+    match models.values().find(|model| !setup.models.has_price(model)) {
         None => Ok(Some(budget)),
         Some(model) => {
             let message = format!("the price of `{model}` is not known, so a budget cannot be kept");
-            let hint = "use a model whose price is known, or start the run without a budget";
+            let hint = "add its price to `prices.toml` in the data directory, use another model, or drop the budget";
             Err(Failure::user("budgetUsd", "unknown_price", message, hint))
         }
     }

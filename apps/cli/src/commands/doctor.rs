@@ -3,6 +3,7 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use serde::Serialize;
+use runner::sandbox::Tier;
 use wire::ExitCode;
 
 use crate::{
@@ -147,14 +148,20 @@ fn bubblewrap(version: Option<String>) -> Finding {
     }
 }
 
-fn sandbox(tier: Option<String>) -> Finding {
+fn sandbox((tier, state): (Option<Tier>, String)) -> Finding {
     match tier {
-        Some(tier) => good("sandbox", tier),
+        Some(Tier::Sandboxed) => good("sandbox", format!("sandboxed ({state})")),
+        Some(tier) => Finding {
+            name: "sandbox",
+            state: State::Warning,
+            value: format!("{tier} ({state})"),
+            fix: Some("install bubblewrap 0.8 or newer for the full sandbox".to_owned()),
+        },
         None => Finding {
             name: "sandbox",
             state: State::Warning,
-            value: "not tried".to_owned(),
-            fix: Some("every run shows the tier it used".to_owned()),
+            value: format!("none works here, so no agent is started ({state})"),
+            fix: Some("install bubblewrap 0.8 or newer".to_owned()),
         },
     }
 }

@@ -17,6 +17,7 @@ mod reject;
 mod run;
 mod serve;
 mod show;
+mod verify;
 mod watch;
 mod why;
 
@@ -80,15 +81,14 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     /// Print shell completions
     Completions(completions::Arguments),
-    /// Check the invariants over the recorded history
-    #[command(hide = true)]
+    /// Check the rules over the recorded history
     Verify,
     #[command(hide = true)]
     Shim,
     #[command(hide = true)]
     Inside {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<std::ffi::OsString>,
     },
     #[command(hide = true)]
     Agent {
@@ -127,10 +127,10 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Doctor => doctor::run(session).await,
         Command::Demo(arguments) => demo::run(arguments, session).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
-        Command::Verify => crate::hidden::verify().map(|()| ExitCode::Done),
-        Command::Shim => crate::hidden::shim().map(|()| ExitCode::Done),
-        Command::Inside { arguments } => crate::hidden::inside(arguments).map(|()| ExitCode::Done),
-        Command::Agent { session, door } => crate::hidden::agent(session, door).map(|()| ExitCode::Done),
+        Command::Verify => verify::run(session),
+        Command::Shim | Command::Inside { .. } | Command::Agent { .. } => {
+            Err(Failure::usage("this is a part of the program, not a command", "see `holdpoint --help`"))
+        }
     }
 }
 

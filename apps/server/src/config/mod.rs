@@ -9,6 +9,7 @@ mod user;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use broker::PriceTable;
 use domain::{Gate, Micros, ModelName, TrustKey};
 use runner::Models;
 
@@ -16,8 +17,10 @@ pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, with_provider};
 
 /// Everything the server was set up with.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Setup {
+    /// The data directory.
+    pub home: PathBuf,
     /// What holds unless a request says otherwise.
     pub defaults: Defaults,
     /// Providers and scripts.
@@ -82,8 +85,22 @@ impl Setup {
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
-        Ok(Self { defaults, models: Models { upstreams, scripts } })
+        let prices = prices(&home.join("prices.toml"))?;
+        Ok(Self { home: home.to_owned(), defaults, models: Models { upstreams, scripts, prices } })
     }
+}
+
+/// The built-in table, with the user's own prices over it.
+fn prices(path: &Path) -> Result<PriceTable, SettingsError> {
+    let mut table = broker::prices::table();
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(SettingsError::File { path: path.to_owned(), reason: error.to_string() }),
+        Ok(text) => table
+            .merge(&text)
+            .map_err(|error| SettingsError::File { path: path.to_owned(), reason: error.to_string() })?,
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use broker::{Secret, UpstreamKind};
 use domain::{ConfigError, ModelName};
 use runner::{Models, UpstreamSettings};
 use wire::Problem;
@@ -148,9 +149,9 @@ pub(super) fn upstreams(
             continue;
         }
         let upstream = UpstreamSettings {
-            kind: file.and_then(|file| file.kind.clone()).unwrap_or_else(|| provider.kind.to_owned()),
+            kind: kind_of(file.and_then(|file| file.kind.as_deref()).unwrap_or(provider.kind)),
             base_url: base_url.unwrap_or(provider.base_url).trim_end_matches('/').to_owned(),
-            key: key.unwrap_or_default().to_owned(),
+            key: Secret::new(key.unwrap_or_default()),
         };
         upstreams.insert(provider.name.to_owned(), upstream);
     }
@@ -169,13 +170,17 @@ fn own_provider(name: &str, file: &ProviderFile, path: &Path) -> Result<Upstream
     let kind = file.kind.as_deref().unwrap_or("openai");
     match (&file.base_url, kind) {
         (Some(url), "openai" | "anthropic") if is_url(url) => Ok(UpstreamSettings {
-            kind: kind.to_owned(),
+            kind: kind_of(kind),
             base_url: url.trim_end_matches('/').to_owned(),
-            key: file.key.clone().unwrap_or_default(),
+            key: Secret::new(file.key.clone().unwrap_or_default()),
         }),
         (_, "openai" | "anthropic") => refuse("set `base_url` to its address, with http:// or https://".to_owned()),
         (_, other) => refuse(format!("`{other}` is not a kind; use `openai` or `anthropic`")),
     }
+}
+
+fn kind_of(word: &str) -> UpstreamKind {
+    if word == "anthropic" { UpstreamKind::Anthropic } else { UpstreamKind::OpenAi }
 }
 
 fn is_url(text: &str) -> bool {

@@ -1,0 +1,4 @@
+//! The product from outside, and the rules of the house.
+
+mod crash;
+mod tidy;
