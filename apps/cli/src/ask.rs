@@ -98,7 +98,7 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Option(option) => f.write_str(&clean_line(option)),
-            Self::Decision(word) => f.write_str(label(word)),
+            Self::Decision(word) => f.write_str(&clean_line(label(word))),
             Self::Later => f.write_str("later (the run keeps waiting)"),
         }
     }

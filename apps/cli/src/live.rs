@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use futures_util::StreamExt as _;
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::mpsc, task::JoinHandle};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{Message, client::IntoClientRequest as _, http::HeaderValue},
@@ -37,19 +37,51 @@ pub(crate) struct Feed {
     /// Last global position heard of.
     position: u64,
     socket: Option<WebSocketStream<MaybeTlsStream<TcpStream>>>,
+    /// Connections tried since the last message.
+    tries: u32,
     waiting: VecDeque<Update>,
+}
+
+/// A feed read by a task of its own, because a half-done read must not be dropped.
+pub(crate) struct Follower {
+    updates: mpsc::Receiver<Result<Update, Failure>>,
+    task: JoinHandle<()>,
+}
+
+impl Follower {
+    pub(crate) fn new(mut feed: Feed) -> Self {
+        // A screen draws faster than agents speak; should it not, the server tells that we are behind.
+        let (sender, updates) = mpsc::channel(64);
+        let task = tokio::spawn(async move {
+            loop {
+                let update = feed.next().await;
+                let failed = update.is_err();
+                if sender.send(update).await.is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Self { updates, task }
+    }
+
+    /// The next update. May be dropped and called again; after a failure there is no next one.
+    pub(crate) async fn next(&mut self) -> Result<Update, Failure> {
+        self.updates.recv().await.unwrap_or_else(|| {
+            Err(Failure::unavailable("server_unreachable", "the live feed ended", "watch the run again"))
+        })
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Feed {
     /// Updates after an event the caller already knows of.
     pub(crate) fn new(client: Client, run: String, sequence: u64) -> Self {
-        Self { client, run, sequence, position: 0, socket: None, waiting: VecDeque::new() }
-    }
-
-    /// Goes on with another server, from where it stood.
-    pub(crate) fn reconnect(&mut self, client: Client) {
-        self.client = client;
-        self.socket = None;
+        Self { client, run, sequence, position: 0, socket: None, tries: 0, waiting: VecDeque::new() }
     }
 
     /// The next update.
@@ -70,10 +102,11 @@ impl Feed {
     }
 
     async fn connect_or_poll(&mut self) -> Result<(), Failure> {
-        self.socket = self.connect().await;
-        if self.socket.is_none() {
+        if self.tries > 0 {
             tokio::time::sleep(PAUSE).await;
         }
+        self.tries += 1;
+        self.socket = self.connect().await;
         // Also after connecting: closes the gap between the last answer and the first message.
         self.poll().await
     }
@@ -99,6 +132,7 @@ impl Feed {
     async fn take(&mut self, text: &str) -> Result<(), Failure> {
         // A message of a newer server that is not understood is no reason to stop.
         let Ok(message) = serde_json::from_str::<LiveMessage>(text) else { return Ok(()) };
+        self.tries = 0;
         match message {
             LiveMessage::Snapshot { position, runs } => {
                 self.position = position;
@@ -215,6 +249,20 @@ mod tests {
         let mut feed = Feed::new(client, sample::running().id, 0);
         assert_eq!(sequences(&mut feed, 2).await, [1, 2]);
         assert!(matches!(feed.next().await.unwrap(), Update::Run(run) if run.version == 2));
+    }
+
+    #[tokio::test]
+    async fn a_follower_loses_nothing_when_its_reader_looks_elsewhere() {
+        let mut follower = Follower::new(Feed::new(serve(Vec::new(), 3).await, sample::running().id, 0));
+        let mut seen = Vec::new();
+        while seen.len() < 3 {
+            tokio::select! {
+                biased;
+                update = follower.next() => if let Update::Event(event) = update.unwrap() { seen.push(event.sequence) },
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        assert_eq!(seen, [1, 2, 3]);
     }
 
     #[tokio::test]

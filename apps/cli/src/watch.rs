@@ -9,7 +9,7 @@ use crate::{
     ask::{self, Wish},
     client::Client,
     failure::Failure,
-    live::{Feed, Update},
+    live::{Feed, Follower, Update},
     report::{self, fact, hold, run},
     screen::{Drawing, Screen},
     session::Session,
@@ -41,8 +41,9 @@ pub(crate) async fn watch(
     told: u64,
     decider: Decider,
 ) -> Result<RunView, Failure> {
-    let feed = Feed::new(client.clone(), run.id.clone(), told);
-    let mut watching = Watching { session, client, feed, screen: Screen::new(session.report), run, decided: None };
+    let feed = Follower::new(Feed::new(client.clone(), run.id.clone(), told));
+    let mut watching =
+        Watching { session, client, feed, told, screen: Screen::new(session.report), run, decided: None };
     let result = watching.until_settled(decider).await;
     watching.screen.erase();
     result.map(|()| watching.run)
@@ -94,7 +95,9 @@ pub(crate) async fn send(client: &Client, held: &HoldView, request: DecideReques
 struct Watching<'a> {
     session: &'a Session,
     client: Client,
-    feed: Feed,
+    feed: Follower,
+    /// Last event that was told.
+    told: u64,
     screen: Screen,
     run: RunView,
     /// Hold that was decided here; news of it may still come in.
@@ -141,7 +144,10 @@ impl Watching<'_> {
                     self.run.stages = stages;
                 }
             }
-            Update::Event(event) => self.screen.event(&event),
+            Update::Event(event) => {
+                self.told = event.sequence;
+                self.screen.event(&event);
+            }
             Update::Activity(name, data) => self.screen.activity(name, &data),
         }
     }
@@ -153,7 +159,7 @@ impl Watching<'_> {
         }
         self.screen.line("the server is gone; another one takes over");
         self.client = self.session.connect().await?;
-        self.feed.reconnect(self.client.clone());
+        self.feed = Follower::new(Feed::new(self.client.clone(), self.run.id.clone(), self.told));
         Ok(())
     }
 

@@ -1,4 +1,5 @@
 //! The binary against a server that answers from memory: exit codes, problems, digests, and what goes where.
+#![expect(clippy::unwrap_used, reason = "what these helpers unwrap is made by the tests themselves")]
 
 use std::{
     fs,

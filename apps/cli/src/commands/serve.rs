@@ -119,7 +119,6 @@ fn trace() {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use wire::{Problem, ServerInfo};
 
     #[test]
