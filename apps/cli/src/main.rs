@@ -11,6 +11,7 @@ mod live;
 mod report;
 mod screen;
 mod session;
+mod settings;
 mod start;
 mod watch;
 

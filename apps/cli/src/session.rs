@@ -16,9 +16,9 @@ impl Session {
         Ok(Self { home: Home::find()?, report, starter: Starter::own()?, channel: "cli" })
     }
 
-    /// The same with another data directory, server environment and door.
-    pub(crate) fn apart(&self, home: Home, environment: Vec<(String, String)>, channel: &'static str) -> Self {
-        let starter = Starter { environment, ..self.starter.clone() };
+    /// The same with another data directory and door; its server does not see the variables named.
+    pub(crate) fn apart(&self, home: Home, without: &'static [&'static str], channel: &'static str) -> Self {
+        let starter = Starter { without, ..self.starter.clone() };
         Self { home, report: self.report, starter, channel }
     }
 

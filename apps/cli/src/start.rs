@@ -26,6 +26,8 @@ pub(crate) struct Starter {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
+    /// Variables the server must not see.
+    pub(crate) without: &'static [&'static str],
 }
 
 impl Starter {
@@ -35,7 +37,7 @@ impl Starter {
             Failure::unavailable("no_program", format!("cannot find the own program: {error}"), "reinstall holdpoint")
         })?;
         let arguments = ["serve", "--background"].map(str::to_owned).to_vec();
-        Ok(Self { program, arguments, environment: Vec::new() })
+        Ok(Self { program, arguments, environment: Vec::new(), without: &[] })
     }
 }
 
@@ -94,7 +96,11 @@ async fn lock(home: &Home) -> Result<File, Failure> {
 
 async fn launch(home: &Home, starter: &Starter) -> Result<Result<ServerInfo, Problem>, Failure> {
     let log = open_log(&home.log_file())?;
-    let mut child = tokio::process::Command::new(&starter.program)
+    let mut command = tokio::process::Command::new(&starter.program);
+    starter.without.iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    let mut child = command
         .args(&starter.arguments)
         .envs(starter.environment.iter().map(|(name, value)| (name, value)))
         .env("HOLDPOINT_HOME", home.path())
@@ -175,7 +181,7 @@ mod tests {
             fs::write(&program, format!("#!/bin/sh\ncd \"$HOLDPOINT_HOME\"\necho x >> starts\n{script}\n")).unwrap();
             fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
             let environment = vec![("INFO".to_owned(), self.info.clone())];
-            Starter { program, arguments: Vec::new(), environment }
+            Starter { program, arguments: Vec::new(), environment, without: &[] }
         }
 
         fn starts(&self) -> usize {

@@ -15,6 +15,9 @@ use crate::{
     session::Session,
 };
 
+/// A server that dies this often does not get better by starting it again.
+const MOST_TAKEOVERS: u32 = 10;
+
 /// Who decides when the run holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decider {
@@ -43,7 +46,7 @@ pub(crate) async fn watch(
 ) -> Result<RunView, Failure> {
     let feed = Follower::new(Feed::new(client.clone(), run.id.clone(), told));
     let mut watching =
-        Watching { session, client, feed, told, screen: Screen::new(session.report), run, decided: None };
+        Watching { session, client, feed, told, takeovers: 0, screen: Screen::new(session.report), run, decided: None };
     let result = watching.until_settled(decider).await;
     watching.screen.erase();
     result.map(|()| watching.run)
@@ -98,6 +101,7 @@ struct Watching<'a> {
     feed: Follower,
     /// Last event that was told.
     told: u64,
+    takeovers: u32,
     screen: Screen,
     run: RunView,
     /// Hold that was decided here; news of it may still come in.
@@ -154,9 +158,10 @@ impl Watching<'_> {
 
     /// A killed server loses nothing: another one takes over.
     async fn server_gone(&mut self, failure: Failure) -> Result<(), Failure> {
-        if failure.problem.code != "server_unreachable" {
+        if failure.problem.code != "server_unreachable" || self.takeovers == MOST_TAKEOVERS {
             return Err(failure);
         }
+        self.takeovers += 1;
         self.screen.line("the server is gone; another one takes over");
         self.client = self.session.connect().await?;
         self.feed = Follower::new(Feed::new(self.client.clone(), self.run.id.clone(), self.told));
@@ -179,7 +184,16 @@ impl Watching<'_> {
             }
         };
         let Wish::Decide(request) = wish else { return Ok(Next::Leave) };
-        match send(&self.client, held, request).await {
+        let sent = match send(&self.client, held, request.clone()).await {
+            // A server with nothing to do ends by itself while a person thinks. Sending twice is safe:
+            // a decision is bound to its hold and counts once.
+            Err(failure) if failure.problem.code == "server_unreachable" => {
+                self.server_gone(failure).await?;
+                send(&self.client, held, request).await
+            }
+            sent => sent,
+        };
+        match sent {
             Ok(_) => self.decided = Some(held.id.clone()),
             Err(failure) if failure.is_conflict() => {
                 self.session.report.failure(&failure);

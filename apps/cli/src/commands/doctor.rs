@@ -11,6 +11,7 @@ use crate::{
     hidden,
     report::{clean_line, style, style::DIM},
     session::Session,
+    settings::{self, Setting},
 };
 
 /// How a finding stands.
@@ -32,35 +33,12 @@ struct Finding {
     fix: Option<String>,
 }
 
-/// A setting and where its value came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Setting {
-    name: &'static str,
-    value: String,
-    source: &'static str,
-}
-
 #[derive(Debug, Serialize)]
 struct Checkup {
     findings: Vec<Finding>,
     settings: Vec<Setting>,
 }
 
-/// Names of seed 000 with their defaults; an empty default means "not set".
-const SETTINGS: [(&str, &str); 12] = [
-    ("ORCHESTRATOR_PORT", "any free port"),
-    ("DATABASE_URL", "SQLite in the data directory"),
-    ("DEFAULT_PLANNER_MODEL", ""),
-    ("DEFAULT_IMPLEMENTER_MODEL", ""),
-    ("DEFAULT_VALIDATOR_MODEL", ""),
-    ("MAX_CONCURRENT_RUNS_PER_USER", ""),
-    ("DEFAULT_MAX_CLARIFICATIONS", ""),
-    ("ENABLE_AUTO_RETRY", ""),
-    ("ENABLE_VALIDATION_DRIFT_DETECTION", ""),
-    ("DEFAULT_AUTO_MERGE", "false"),
-    ("GITHUB_REPO_OWNER", ""),
-    ("GITHUB_REPO_NAME", ""),
-];
 /// Only whether they are there is ever told.
 const KEYS: [&str; 7] = [
     "ANTHROPIC_API_KEY",
@@ -85,7 +63,8 @@ pub(super) async fn run(session: &Session) -> Result<ExitCode, Failure> {
         keys(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())),
     ];
     let worst = findings.iter().any(|finding| finding.state == State::Missing);
-    let settings = settings(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let file = settings::read_file(&home.join("config.toml"))?;
+    let settings = settings::all(|name| std::env::var(name).ok().filter(|value| !value.is_empty()), &file);
     let checkup = Checkup { findings, settings };
     if session.report.is_json() {
         session.report.json(&checkup);
@@ -176,17 +155,6 @@ fn keys(present: impl Fn(&str) -> bool) -> Finding {
     Finding { name: "keys", state: State::Warning, value: "no model provider".to_owned(), fix: Some(fix.to_owned()) }
 }
 
-fn settings(variable: impl Fn(&str) -> Option<String>) -> Vec<Setting> {
-    let known = SETTINGS.into_iter().map(|(name, default)| match variable(name) {
-        // A database address may carry a password.
-        Some(_) if name == "DATABASE_URL" => Setting { name, value: "set".to_owned(), source: "environment" },
-        Some(value) => Setting { name, value, source: "environment" },
-        None if default.is_empty() => Setting { name, value: "not set".to_owned(), source: "default" },
-        None => Setting { name, value: default.to_owned(), source: "default" },
-    });
-    known.collect()
-}
-
 fn good(name: &'static str, value: String) -> Finding {
     Finding { name, state: State::Good, value, fix: None }
 }
@@ -246,12 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_says_where_it_came_from() {
-        let settings = settings(|name| (name == "DEFAULT_AUTO_MERGE").then(|| "true".to_owned()));
-        let merge = settings.iter().find(|setting| setting.name == "DEFAULT_AUTO_MERGE").unwrap();
-        assert_eq!((merge.value.as_str(), merge.source), ("true", "environment"));
-        let text = plain(&render(&Checkup { findings: vec![git(None)], settings: vec![merge.clone()] }));
-        let expected = "✗ git      not found\n           → install git 2.38 or later\n\n  DEFAULT_AUTO_MERGE                 true (environment)";
-        assert_eq!(text, expected);
+    fn what_is_missing_comes_with_a_fix() {
+        let text = plain(&render(&Checkup { findings: vec![git(None)], settings: Vec::new() }));
+        assert_eq!(text, "✗ git      not found\n           → install git 2.38 or later\n");
     }
 }

@@ -23,6 +23,9 @@ use crate::{
 /// What the sample's owner wants.
 const REQUEST: &str = "Add a search over the notes: GET /notes?q=word shall give only the notes that contain the word.";
 
+/// Settings of the user's own server that must not reach the demo's.
+const FOREIGN: [&str; 4] = ["ORCHESTRATOR_PORT", "DATABASE_URL", "DEFAULT_AUTO_MERGE", "DEFAULT_MAX_CLARIFICATIONS"];
+
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
@@ -42,7 +45,7 @@ pub(crate) async fn run(folder: &Path, answers: Answers, session: &Session) -> R
     };
     introduce(&repository, decider, session);
     let channel = if decider == Decider::Always { "demo" } else { "cli" };
-    let session = session.apart(home.clone(), Vec::new(), channel);
+    let session = session.apart(home.clone(), &FOREIGN, channel);
     let told = tell(&repository, decider, &session).await;
     let stopped = stop::server(&home).await;
     let run = told?;

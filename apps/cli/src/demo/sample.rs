@@ -139,6 +139,24 @@ mod tests {
     }
 
     #[test]
+    fn every_conversation_of_the_script_ends_by_handing_in() {
+        let script: Value = toml::from_str(SCRIPT).unwrap();
+        for conversation in script["conversation"].as_array().unwrap() {
+            let last = conversation["turn"].as_array().unwrap().last().unwrap();
+            let call = &last["call"].as_array().unwrap()[0];
+            let expected = match conversation["role"].as_str().unwrap() {
+                "planner" => "submit_plan",
+                "implementer" => "complete_pulse",
+                _ => "complete_review",
+            };
+            assert_eq!(call["tool"].as_str(), Some(expected));
+            if expected == "submit_plan" {
+                assert!(call["input"]["body"].as_str().unwrap().contains("```mermaid\nflowchart TD\n"));
+            }
+        }
+    }
+
+    #[test]
     fn the_sample_is_committed_and_clean() {
         let (_folder, repository) = make();
         assert_eq!(git(&repository, &["status", "--porcelain"]).unwrap(), "");

@@ -49,7 +49,7 @@ impl Report {
 
     /// Everything that is not data.
     pub(crate) fn note(self, text: &str) {
-        emit(anstream::stderr().lock(), text);
+        emit_note(text);
     }
 
     /// Moves the cursor of a terminal; only where `can_redraw`.
@@ -98,7 +98,7 @@ pub(crate) fn stdout_is_terminal() -> bool {
 /// Columns of the terminal; 80 where there is none.
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stderr()).or_else(|_| rustix::termios::tcgetwinsize(io::stdout()));
-    size.map_or(80, |size| usize::from(size.ws_col)).clamp(40, 120)
+    size.map_or(80, |size| usize::from(size.ws_col)).clamp(20, 120)
 }
 
 fn failure_text(failure: &Failure) -> String {
@@ -120,11 +120,24 @@ fn emit_raw(mut stream: impl Write, text: &str) {
     settle(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
 }
 
-/// A reader that has gone (`| head`) wants nothing more; there is no one left to tell.
+/// A reader that has gone (`| head`) wants nothing more; data that cannot be written is a failure.
 fn settle(written: io::Result<()>) {
-    if written.is_err() {
-        std::process::exit(0);
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            let failure = Failure::unavailable("output", format!("cannot write the output: {error}"), "check the disk");
+            emit_note(&failure_text(&failure));
+            std::process::exit(failure.exit.number().into());
+        }
     }
+}
+
+/// There is nobody left to tell that standard error cannot be written.
+fn emit_note(text: &str) {
+    let line_end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let mut stream = anstream::stderr().lock();
+    let _nobody = write!(stream, "{text}{line_end}").and_then(|()| stream.flush());
 }
 
 #[cfg(test)]

@@ -37,7 +37,14 @@ pub(crate) fn region(run: &RunView, activity: &Activity, now: Timestamp, width: 
         lines.push(format!("  {DIM}“{}”{DIM:#}", fit(&said, room)));
     }
     lines.push(format!("  {}", meter(run, now)));
-    lines
+    lines.into_iter().map(|line| within(line, width)).collect()
+}
+
+/// A line that would wrap could not be erased again: it is cut, without its colours.
+fn within(line: String, width: usize) -> String {
+    let plain = anstream::adapter::strip_str(&line).to_string();
+    let cut = fit(&plain, width.saturating_sub(1));
+    if cut == plain { line } else { cut }
 }
 
 fn station(stage: &StageView) -> String {
@@ -91,5 +98,11 @@ mod tests {
             "x".repeat(47)
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn no_line_of_the_region_wraps_on_a_narrow_terminal() {
+        let text = plain(&region(&sample::running(), &Activity::default(), sample::at(), 30).join("\n"));
+        assert_eq!(text, "\n  ● planning ─ ◐ implementat…\n  running · 0:00 · 12.3k in,…");
     }
 }
