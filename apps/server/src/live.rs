@@ -117,7 +117,10 @@ impl Watch {
             sent = last;
             if began.elapsed() > self.app.live.slow {
                 let newest = self.app.read(|store| store.position()).await.map_err(troubled)?;
-                return self.start_anew(socket, newest).await;
+                // Slow, and falling further behind: the state of things is worth more than how it came about.
+                if newest.saturating_sub(sent) > BATCH as u64 {
+                    return self.start_anew(socket, newest).await;
+                }
             }
         }
     }

@@ -142,3 +142,34 @@ impl From<Rejection> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: StoreError, status: u16, code: &str, retry_after: Option<&str>) {
+        let failure = Failure::from(Refusal::Store(error));
+        assert_eq!((failure.problem.code.as_str(), failure.problem.hint.is_empty()), (code, false));
+        let response = failure.into_response();
+        let header = response.headers().get(header::RETRY_AFTER).map(|value| value.to_str().unwrap());
+        assert_eq!((response.status().as_u16(), header), (status, retry_after));
+    }
+
+    #[test]
+    fn trouble_with_the_disk_is_told_apart() {
+        check(StoreError::Full, 507, "disk_full", Some("1"));
+        check(StoreError::Busy, 503, "database_busy", Some("1"));
+        check(StoreError::ReadOnly("x".to_owned()), 503, "database_read_only", None);
+        check(StoreError::Damaged("x".to_owned()), 503, "database_damaged", None);
+        check(StoreError::TooNew("x".to_owned()), 503, "database_too_new", None);
+        check(StoreError::Disk("x".to_owned()), 503, "disk_failed", None);
+    }
+
+    #[test]
+    fn a_stopped_engine_asks_to_come_again() {
+        let response = Failure::from(Refusal::Stopped).into_response();
+        assert_eq!(response.status().as_u16(), 503);
+        assert!(response.headers().contains_key(header::RETRY_AFTER));
+    }
+}

@@ -1,8 +1,6 @@
 //! Bad input gets a clear refusal that names the field, and nothing changes.
 
-mod common;
-
-use common::{Bench, TOKEN, answer, commit, git, sample};
+use crate::common::{Bench, TOKEN, answer, commit, git, sample};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

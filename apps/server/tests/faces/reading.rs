@@ -1,8 +1,6 @@
 //! What is shown: prefixes of ids, lists, events, artifacts, diff, why, spend.
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use domain::{Actor, Command, RunId, Start};
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! Who may come in: token, Host, Origin, JSON, size.
 
-mod common;
-
-use common::{Bench, TOKEN, answer};
+use crate::common::{Bench, TOKEN, answer};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

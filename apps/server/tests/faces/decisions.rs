@@ -1,8 +1,6 @@
 //! Decisions: used once, bound to what was shown, and named to whoever comes second.
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 

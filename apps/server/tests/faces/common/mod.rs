@@ -1,5 +1,4 @@
 //! A real server on a free port of 127.0.0.1, over a real repository, with actors in place of agents.
-#![expect(dead_code, reason = "each test file uses its own part of the bench")]
 
 mod actors;
 

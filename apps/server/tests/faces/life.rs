@@ -1,12 +1,10 @@
 //! A server's life: where it says it is, who else may run, and when it ends by itself.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{answer, sample};
+use crate::common::{answer, sample};
 use reqwest::Method;
 use serde_json::{Value, json};
 use server::{ServeError, Settings, serve};

@@ -1,10 +1,8 @@
 //! Live messages: a snapshot, then everything after it, without loss, for those who may see it.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Bench, TOKEN};
+use crate::common::{Bench, TOKEN};
 use drivers::AgentEvent;
 use futures_util::{SinkExt as _, StreamExt as _};
 use runner::Activity;
@@ -155,6 +153,36 @@ async fn a_replaced_token_ends_an_open_socket_with_its_next_message() {
     std::fs::write(bench.folder.path().join("token"), "f".repeat(64)).unwrap();
     let body = bench.new_run("linger");
     let request = bench.bare(reqwest::Method::POST, "/api/runs").bearer_auth("f".repeat(64)).json(&body);
-    assert_eq!(common::answer(request).await.0.as_u16(), 201);
+    assert_eq!(crate::common::answer(request).await.0.as_u16(), 201);
     assert_eq!(next(&mut socket).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_that_never_reads_is_given_up_and_holds_up_nobody() {
+    let lost = Duration::from_millis(200);
+    let bench = Bench::with_limits(LiveLimits { lost, ..LiveLimits::default() }).await;
+    let run = bench.run_until("linger", "running").await;
+    let id: domain::RunId = run["id"].as_str().unwrap().parse().unwrap();
+    let mut deaf = watch(&bench, "").await;
+    let mut keen = watch(&bench, "").await;
+    next(&mut keen).await.unwrap();
+    let text = "x".repeat(1024 * 1024);
+    assert_eq!(bench.activity.receiver_count(), 2);
+    let given_up = async {
+        for turn in 0.. {
+            let event = AgentEvent::MessageDelta { turn, text: text.clone() };
+            bench.activity.send(Activity { run: id.clone(), stage: "planning".to_owned(), event }).unwrap();
+            assert_eq!(next(&mut keen).await.unwrap()["data"]["turn"], turn);
+            if bench.activity.receiver_count() == 1 {
+                return turn;
+            }
+        }
+        0
+    };
+    let sent = tokio::time::timeout(Duration::from_secs(30), given_up).await.expect("the deaf one is given up");
+    let mut heard = 0;
+    while next(&mut deaf).await.is_some() {
+        heard += 1;
+    }
+    assert!(heard <= sent, "{heard} of {sent}");
 }

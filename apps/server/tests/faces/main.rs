@@ -1,0 +1,10 @@
+//! The server's faces, seen from outside: a real server on 127.0.0.1, real HTTP and WebSockets.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod bad_input;
+mod common;
+mod decisions;
+mod gate;
+mod life;
+mod live;
+mod reading;
