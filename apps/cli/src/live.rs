@@ -35,7 +35,9 @@ pub(crate) struct Feed {
     /// Last event given out.
     sequence: u64,
     /// Last global position heard of.
-    position: u64,
+    position: Option<u64>,
+    /// Newest state of the run given out; an older one would show a hold that is gone.
+    version: u64,
     socket: Option<WebSocketStream<MaybeTlsStream<TcpStream>>>,
     /// Connections tried since the last message.
     tries: u32,
@@ -81,7 +83,7 @@ impl Drop for Follower {
 impl Feed {
     /// Updates after an event the caller already knows of.
     pub(crate) fn new(client: Client, run: String, sequence: u64) -> Self {
-        Self { client, run, sequence, position: 0, socket: None, tries: 0, waiting: VecDeque::new() }
+        Self { client, run, sequence, position: None, version: 0, socket: None, tries: 0, waiting: VecDeque::new() }
     }
 
     /// The next update.
@@ -113,7 +115,8 @@ impl Feed {
 
     async fn connect(&self) -> Option<WebSocketStream<MaybeTlsStream<TcpStream>>> {
         let address = self.client.url().replacen("http", "ws", 1);
-        let url = format!("{address}/api/live?run={}&after={}", self.run, self.position);
+        let after = self.position.map(|position| format!("&after={position}")).unwrap_or_default();
+        let url = format!("{address}/api/live?run={}{after}", self.run);
         let mut request = url.into_client_request().ok()?;
         let token = HeaderValue::from_str(&format!("Bearer {}", self.client.token())).ok()?;
         request.headers_mut().insert("authorization", token);
@@ -125,7 +128,7 @@ impl Feed {
         let events = self.client.events(&self.run, self.sequence).await?;
         let run = self.client.run(&self.run).await?;
         events.into_iter().for_each(|event| self.give(event));
-        self.waiting.push_back(Update::Run(Box::new(run)));
+        self.show(Box::new(run));
         Ok(())
     }
 
@@ -135,21 +138,21 @@ impl Feed {
         self.tries = 0;
         match message {
             LiveMessage::Snapshot { position, runs } => {
-                self.position = position;
+                self.position = Some(position);
                 if let Some(run) = runs.into_iter().find(|run| run.id == self.run) {
                     if run.version > self.sequence {
                         return self.poll().await;
                     }
-                    self.waiting.push_back(Update::Run(Box::new(run)));
+                    self.show(Box::new(run));
                 }
             }
             LiveMessage::Event { position, event, run, .. } => {
-                self.position = position;
+                self.position = Some(position);
                 if event.sequence > self.sequence + 1 {
                     return self.poll().await;
                 }
                 self.give(event);
-                self.waiting.push_back(Update::Run(run));
+                self.show(run);
             }
             LiveMessage::Activity { run, name, data } if run == self.run => {
                 self.waiting.push_back(Update::Activity(name, data));
@@ -157,6 +160,13 @@ impl Feed {
             LiveMessage::Activity { .. } | LiveMessage::Behind { .. } => {}
         }
         Ok(())
+    }
+
+    fn show(&mut self, run: Box<RunView>) {
+        if run.version >= self.version {
+            self.version = run.version;
+            self.waiting.push_back(Update::Run(run));
+        }
     }
 
     fn give(&mut self, event: EventView) {
@@ -263,6 +273,19 @@ mod tests {
             }
         }
         assert_eq!(seen, [1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn an_older_state_of_the_run_is_not_shown_again() {
+        let client = serve(vec![vec![message(2), message(5), message(6)]], 5).await;
+        let mut feed = Feed::new(client, sample::running().id, 0);
+        let mut versions = Vec::new();
+        while versions.last() != Some(&6) {
+            if let Update::Run(run) = feed.next().await.unwrap() {
+                versions.push(run.version);
+            }
+        }
+        assert_eq!(versions, [5, 5, 6]);
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::OpenOptions,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     time::Duration,
 };
@@ -114,7 +114,8 @@ fn environment() -> BTreeMap<String, String> {
 fn trace() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(io::stderr).init();
 }
 
 #[cfg(test)]
