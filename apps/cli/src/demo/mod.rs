@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What the sample's owner wants.
-const REQUEST: &str = "Add a search over the notes: GET /notes?q=word shall give only the notes that contain the word.";
+const REQUEST: &str = "Add a search: GET /notes?q=word gives only the notes that contain the word.";
 
 /// Settings of the user's own server that must not reach the demo's.
 const FOREIGN: [&str; 4] = ["ORCHESTRATOR_PORT", "DATABASE_URL", "DEFAULT_AUTO_MERGE", "DEFAULT_MAX_CLARIFICATIONS"];
@@ -50,7 +50,11 @@ pub(crate) async fn run(folder: &Path, answers: Answers, session: &Session) -> R
     let stopped = stop::server(&home).await;
     let run = told?;
     stopped?;
-    session.report.data(&summary::render(&run, &repository, &home)?);
+    if session.report.is_json() {
+        session.report.json(&run);
+    } else {
+        session.report.data(&summary::render(&run, &repository, &home)?);
+    }
     Ok(ExitCode::of_status(&run.status))
 }
 

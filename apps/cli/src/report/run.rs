@@ -10,9 +10,12 @@ use super::{
     words::{ago, count, duration, fit, money, tokens, wrap},
 };
 
-/// The first eight letters: enough for people, and a prefix the server takes.
+/// The start of an id, as branches show it: enough for people, and a prefix the server takes.
 pub(crate) fn short(id: &str) -> String {
-    let start = id.char_indices().nth(8).map_or(id.len(), |(at, _)| at);
+    let start = match id.find('-') {
+        Some(dash @ 6..=8) => dash,
+        Some(_) | None => id.char_indices().nth(8).map_or(id.len(), |(at, _)| at),
+    };
     clean_line(&id[..start])
 }
 
@@ -212,6 +215,11 @@ Search over notes
   the agent asks
   decide: holdpoint watch 0193f2c4, or one of answer, ignore, cancel";
         assert_eq!(plain(&show(&run, now, 80)), expected);
+    }
+
+    #[test]
+    fn an_id_is_shortened_as_its_branch_is() {
+        assert_eq!(["jd8m7s-k2x9qa", "0193f2c4a1b2", "a-b", "日本"].map(short), ["jd8m7s", "0193f2c4", "a-b", "日本"]);
     }
 
     #[test]
