@@ -44,7 +44,8 @@ fn rooms_name_only_the_rooms_they_may() {
     for (name, manifest) in &manifests {
         let allowed = EDGES.iter().find(|(room, _)| room == name).map(|(_, allowed)| *allowed);
         let allowed = allowed.unwrap_or_else(|| panic!("`{name}` is a new room: say in EDGES whom it may name"));
-        let named = manifest.get("dependencies").and_then(|table| table.as_table()).into_iter().flat_map(|table| table.keys());
+        let named =
+            manifest.get("dependencies").and_then(|table| table.as_table()).into_iter().flat_map(|table| table.keys());
         for other in named.filter(|other| rooms.contains(other)) {
             assert!(allowed.contains(&other.as_str()), "`{name}` must not name `{other}`");
         }

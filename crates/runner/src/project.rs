@@ -41,7 +41,7 @@ impl ProjectError {
             Self::Git(GitError::Bare(_)) => "bare_repository",
             Self::Git(GitError::Empty(_)) => "empty_repository",
             Self::Git(GitError::DetachedHead(_)) => "detached_head",
-            Self::Git(GitError::BranchMissing(_)) => "base_missing",
+            Self::Git(GitError::BranchMissing(_)) => "base_branch_missing",
             Self::Git(GitError::BadRef { .. }) => "bad_branch_name",
             Self::Git(_) | Self::Interrupted => "git",
         }

@@ -1,6 +1,6 @@
 //! From a person's decision to the start of the next effect, with many runs waiting.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::{Future, ready};
 use std::path::Path;
 use std::pin::Pin;
@@ -116,7 +116,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
     let app = App::new(AppParts {
         engine: engine.clone(),
         shelf: Arc::new(Empty(broadcast::channel(1).0)),
-        setup: Setup::default(),
+        setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
         user: "ada".to_owned(),
         port: address.port(),

@@ -84,7 +84,8 @@ pub async fn measure(path: &Path, at_once: u64) -> Result<Steps> {
     let ended = Arc::new(AtomicU64::new(0));
     let begun = Instant::now();
     let workers = (0..at_once).map(|_| {
-        let (engine, runner, next, ended) = (engine.clone(), Arc::clone(&runner), Arc::clone(&next), Arc::clone(&ended));
+        let (engine, runner, next, ended) =
+            (engine.clone(), Arc::clone(&runner), Arc::clone(&next), Arc::clone(&ended));
         tokio::spawn(async move {
             while begun.elapsed() < WHILE {
                 let id = samples::run_id(next.fetch_add(1, Ordering::Relaxed));

@@ -2,8 +2,8 @@
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
-use serde::Serialize;
 use runner::sandbox::Tier;
+use serde::Serialize;
 use wire::ExitCode;
 
 use crate::{

@@ -17,6 +17,8 @@ use tokio::sync::{broadcast, watch};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+const SCRIPT: &str = "[[conversation]]\nrole = \"planner\"\n[[conversation.turn]]\ntext = \"hello\"\n";
+
 pub(crate) struct Bench {
     pub(crate) url: String,
     pub(crate) port: u16,
@@ -54,7 +56,7 @@ impl Bench {
         let app = App::new(AppParts {
             engine: engine.clone(),
             shelf: Arc::new(actors::Papers(activity.clone())),
-            setup: setup(),
+            setup: setup(folder.path()),
             token: TokenFile::new(folder.path().join("token")),
             user: "ada".to_owned(),
             port,
@@ -124,18 +126,24 @@ pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
-fn setup() -> Setup {
+fn setup(home: &Path) -> Setup {
     let roles = ["planner", "implementer", "validator"];
     let models = roles.map(|role| (role.to_owned(), "scripted/demo".parse().unwrap()));
-    let scripts = BTreeMap::from([("demo".to_owned(), PathBuf::from("demo.json"))]);
+    let scripts = BTreeMap::from([("demo".to_owned(), home.join("demo.toml"))]);
     let ollama = UpstreamSettings {
-        kind: "openai".to_owned(),
+        kind: broker::UpstreamKind::OpenAi,
         base_url: "http://127.0.0.1:9/v1".to_owned(),
-        key: String::new(),
+        key: broker::Secret::default(),
     };
+    std::fs::write(home.join("demo.toml"), SCRIPT).unwrap();
     Setup {
+        home: home.to_owned(),
         defaults: Defaults { models: models.into(), ..Defaults::default() },
-        models: Models { upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]), scripts },
+        models: Models {
+            upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]),
+            scripts,
+            prices: broker::prices::table(),
+        },
     }
 }
 
