@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use git_support::{World, branch, commit_all, git, read, write};
-use runner::git::{Landed, Published, Strategy, land, publish};
+use runner::git::{Landed, PrivateRepo, Published, Strategy, land, publish};
 
 /// The whole way from a commit to a landed change works in this repository.
 #[track_caller]
@@ -86,4 +86,20 @@ fn of_two_landings_at_once_one_lands_and_the_other_adopts_it() {
     assert_eq!(adopted.count(), 3);
     assert_eq!(git(&world.top(), &["rev-list", "--count", "main"]), "2");
     assert_eq!(git(&world.top(), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_private_repository_opened_by_many_at_once_is_made_once() {
+    let world = World::new();
+    let dir = world.top().join("../many/repo.git");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let private = PrivateRepo::open(&dir, &world.user).unwrap();
+                private.import_base(&world.user, &branch("main")).unwrap();
+            });
+        }
+    });
+    let left = fs::read_dir(dir.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.collect::<Vec<_>>(), ["repo.git"]);
 }

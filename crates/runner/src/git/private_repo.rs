@@ -18,12 +18,10 @@ pub struct PrivateRepo {
 impl PrivateRepo {
     /// Makes the repository in `dir`, or goes on with the one that is there.
     pub fn open(dir: &Path, user: &UserRepo) -> Result<Self, GitError> {
-        fs::create_dir_all(dir).map_err(GitError::io("cannot create", dir))?;
+        if !dir.join("HEAD").is_file() {
+            make(dir, user)?;
+        }
         let dir = dir.canonicalize().map_err(GitError::io("cannot open", dir))?;
-        Call::at(&dir)
-            .args(["init", "--bare", "--quiet", "--template="])
-            .arg(format!("--object-format={}", user.object_format()))
-            .run()?;
         let repo = Self { dir };
         let scratch = repo.dir.join("tmp");
         fs::create_dir_all(&scratch).map_err(GitError::io("cannot create", &scratch))?;
@@ -176,6 +174,27 @@ impl PrivateRepo {
 
 /// Moves a reference of any repository, if it still stands where the caller thinks. A reference
 /// that already is at `new` counts as moved: an earlier call did it.
+/// Makes the repository beside its place and moves it there whole: whoever looks finds all of it or nothing, and of
+/// several who make it at once one wins.
+fn make(dir: &Path, user: &UserRepo) -> Result<(), GitError> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut fresh = dir.as_os_str().to_owned();
+    fresh.push(format!(".new-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
+    let fresh = PathBuf::from(fresh);
+    fs::create_dir_all(&fresh).map_err(GitError::io("cannot create", &fresh))?;
+    Call::at(&fresh)
+        .args(["init", "--bare", "--quiet", "--template="])
+        .arg(format!("--object-format={}", user.object_format()))
+        .run()?;
+    match fs::rename(&fresh, dir) {
+        Ok(()) => Ok(()),
+        Err(_) if dir.join("HEAD").is_file() => {
+            fs::remove_dir_all(&fresh).map_err(GitError::io("cannot remove", &fresh))
+        }
+        Err(error) => Err(GitError::io("cannot create", dir)(error)),
+    }
+}
+
 pub(crate) fn compare_and_swap(
     git_dir: &Path,
     reference: &str,

@@ -35,6 +35,8 @@ const PINS: &[(&str, &str)] = &[
     ("commit.gpgSign", "false"),
     ("log.showSignature", "false"),
     ("gc.auto", "0"),
+    // Many runs share one repository: a reference another one is just moving is waited for.
+    ("core.filesRefLockTimeout", "10000"),
     ("maintenance.auto", "false"),
     ("transfer.fsckObjects", "true"),
     ("fastimport.unpackLimit", "10"),
