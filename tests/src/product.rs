@@ -39,6 +39,7 @@ impl Product {
             .env_clear()
             .envs(std::env::vars().filter(|(name, _)| matches!(name.as_str(), "PATH" | "HOME" | "LANG" | "TMPDIR")))
             .env("HOLDPOINT_HOME", home)
+            .env("HOLDPOINT_LOG", "warn")
             .envs(environment)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -51,7 +51,7 @@ async fn a_place_that_is_no_usable_repository_is_refused() {
     let at = |name: &str| bench.folder.path().join(name);
     std::fs::create_dir(at("plain")).unwrap();
     check(&bench, json!({"project": at("plain")}), "project", "not_a_repository").await;
-    check(&bench, json!({"project": at("missing")}), "project", "not_a_repository").await;
+    check(&bench, json!({"project": at("missing")}), "project", "no_such_folder").await;
     git(bench.folder.path(), &["init", "-q", "--bare", "bare"]);
     check(&bench, json!({"project": at("bare")}), "project", "bare_repository").await;
     git(bench.folder.path(), &["init", "-q", "empty"]);
