@@ -112,10 +112,13 @@ impl Watching<'_> {
     async fn until_settled(&mut self, decider: Decider) -> Result<(), Failure> {
         let mut tick = tokio::time::interval(Duration::from_millis(200));
         loop {
-            if self.is_ended() {
+            // What led there is told first: a view may be newer than the events that have come in.
+            let caught_up = self.told >= self.run.version;
+            if caught_up && self.is_ended() {
                 return Ok(());
             }
-            if let Some(held) = self.open_hold()
+            if caught_up
+                && let Some(held) = self.open_hold()
                 && self.decide(&held, decider).await? == Next::Leave
             {
                 return Ok(());

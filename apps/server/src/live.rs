@@ -130,6 +130,17 @@ impl Watch {
         self.snapshot(socket, position).await
     }
 
+    /// One watched run is shown whole; a board of many is shown by rows, which cost no folding.
+    async fn view(&self, id: &RunId) -> Result<Option<RunView>, Failure> {
+        if self.run.is_some() {
+            let run = self.app.engine.load(id).await?;
+            return Ok(run.as_ref().map(to_wire::run));
+        }
+        let id = id.clone();
+        let row = self.app.read(move |store| store.row(&id)).await?;
+        Ok(row.as_ref().map(to_wire::row))
+    }
+
     async fn send_events(&self, socket: &mut WebSocket, items: Vec<FeedItem>) -> Result<(), Leave> {
         let wanted = |item: &FeedItem| self.run.as_ref().is_none_or(|run| *run == item.run);
         let mut views: HashMap<RunId, RunView> = HashMap::new();
@@ -137,10 +148,8 @@ impl Watch {
             let run = match views.get(&item.run) {
                 Some(view) => view.clone(),
                 None => {
-                    let id = item.run.clone();
-                    let row = self.app.read(move |store| store.row(&id)).await.map_err(troubled)?;
-                    let Some(row) = row else { continue };
-                    views.entry(item.run.clone()).or_insert_with(|| to_wire::row(&row)).clone()
+                    let Some(view) = self.view(&item.run).await.map_err(troubled)? else { continue };
+                    views.entry(item.run.clone()).or_insert(view).clone()
                 }
             };
             let message = LiveMessage::Event {
