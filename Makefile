@@ -30,6 +30,7 @@ crash: setup ## Kill the server at every boundary of every scenario
 	$(CARGO) run --locked --package tests --bin crash
 
 bench: ## Speed and memory, beside the limits of the raw database
+	$(CARGO) build --locked --release --package holdpoint
 	$(CARGO) run --locked --release --package tests --bin bench
 
 fmt: ## Format

@@ -1,7 +1,7 @@
 //! From a person's decision to the start of the next effect, with many runs waiting.
 
 use std::collections::{BTreeMap, HashMap};
-use std::future::{Future, ready};
+use std::future::{Future, pending, ready};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,6 +49,8 @@ impl EffectRunner for Watch {
             let waiter = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&job.id.run);
             // Nobody may be waiting.
             let _ = waiter.map(|tell| tell.send(Instant::now()));
+            // The run stands still here, so that its next steps do not take part in the measurement of others.
+            return Box::pin(pending());
         }
         Box::pin(ready(agree(&job.run, job.id.number, &job.effect)))
     }

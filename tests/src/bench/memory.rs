@@ -29,7 +29,6 @@ pub async fn measure(path: &Path, runs: u64) -> Result<Memory> {
     wait_at_gate(&engine, WARM + 1, WARM + runs).await?;
     let after = resident_kb()?;
     engine.stop().await;
-    #[expect(clippy::cast_precision_loss, reason = "a count of runs")]
     Ok(Memory { kb_per_run: (after - before).max(0.0) / runs as f64, process_mb: after / 1024.0 })
 }
 

@@ -32,6 +32,5 @@ pub fn commits_per_second(path: &Path, batch: u64) -> Result<f64> {
         }
         transaction.commit()?;
     }
-    #[expect(clippy::cast_precision_loss, reason = "a count of rows")]
     Ok(sequence as f64 / begun.elapsed().as_secs_f64())
 }

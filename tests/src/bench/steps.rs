@@ -104,7 +104,6 @@ pub async fn measure(path: &Path, at_once: u64) -> Result<Steps> {
     let seconds = begun.elapsed().as_secs_f64();
     let (steps, runs, events) = (runner.done.load(Ordering::Relaxed), ended.load(Ordering::Relaxed), store.position()?);
     engine.stop().await;
-    #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds")]
     Ok(Steps {
         runs_per_second: runs as f64 / seconds,
         steps_per_second: steps as f64 / seconds,
