@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use wire::{AnswerRequest, DecideRequest, ExitCode, HoldView, RunView};
+use wire::{AnswerRequest, DecideRequest, EventView, ExitCode, HoldView, RunView};
 
 use crate::{
     ask::{self, Wish},
@@ -112,13 +112,13 @@ impl Watching<'_> {
     async fn until_settled(&mut self, decider: Decider) -> Result<(), Failure> {
         let mut tick = tokio::time::interval(Duration::from_millis(200));
         loop {
-            // What led there is told first: a view may be newer than the events that have come in.
-            let caught_up = self.told >= self.run.version;
-            if caught_up && self.is_ended() {
+            if self.is_ended() || self.open_hold().is_some() {
+                self.tell_what_led_here().await?;
+            }
+            if self.is_ended() {
                 return Ok(());
             }
-            if caught_up
-                && let Some(held) = self.open_hold()
+            if let Some(held) = self.open_hold()
                 && self.decide(&held, decider).await? == Next::Leave
             {
                 return Ok(());
@@ -151,12 +151,26 @@ impl Watching<'_> {
                     self.run.stages = stages;
                 }
             }
-            Update::Event(event) => {
-                self.told = event.sequence;
-                self.screen.event(&event);
-            }
+            Update::Event(event) => self.tell(&event),
             Update::Activity(name, data) => self.screen.activity(name, &data),
         }
+    }
+
+    fn tell(&mut self, event: &EventView) {
+        if event.sequence > self.told {
+            self.told = event.sequence;
+            self.screen.event(event);
+        }
+    }
+
+    /// A view may be newer than the events that have come in; what led to it is told first.
+    async fn tell_what_led_here(&mut self) -> Result<(), Failure> {
+        if self.told < self.run.version {
+            for event in self.client.events(&self.run.id, self.told).await? {
+                self.tell(&event);
+            }
+        }
+        Ok(())
     }
 
     /// A killed server loses nothing: another one takes over.

@@ -1,4 +1,5 @@
 //! The loop over a real store, with runners that do nothing in the world.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::future::{Future, pending};
 use std::path::Path;
