@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod crash;
+mod holds;
 mod runs;
 mod tidy;
 mod upstream;

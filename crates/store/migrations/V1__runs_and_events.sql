@@ -1,8 +1,12 @@
 -- Times are whole milliseconds since 1970. Facts are in workflow_events; every other table can be told from them,
 -- except outbox leases, commands and settings.
+--
+-- Ids of runs are random. Tables on the hot path are therefore keyed by the run's number, which rises: runs that are
+-- active at the same time lie on neighbouring pages, and a group commit writes few of them.
 
 CREATE TABLE workflow_runs (
-  id TEXT NOT NULL PRIMARY KEY,
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
   short_id TEXT NOT NULL UNIQUE,
   version INTEGER NOT NULL,
   project_id TEXT NOT NULL,
@@ -36,13 +40,14 @@ CREATE INDEX workflow_runs_project_id_idx ON workflow_runs(project_id);
 -- form is the version of the payload's encoding; an older one is read through the upcaster.
 CREATE TABLE workflow_events (
   position INTEGER PRIMARY KEY,
-  workflow_run_id TEXT NOT NULL REFERENCES workflow_runs(id),
+  run INTEGER NOT NULL REFERENCES workflow_runs(number),
+  workflow_run_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,
   type TEXT NOT NULL,
   payload TEXT NOT NULL,       -- JSON
   timestamp INTEGER NOT NULL,
   form INTEGER NOT NULL,
-  UNIQUE (workflow_run_id, sequence)
+  UNIQUE (run, sequence)
 );
 
 CREATE TABLE clarification_requests (
@@ -63,7 +68,8 @@ CREATE TABLE clarification_requests (
 CREATE INDEX clarification_requests_workflow_run_id_idx ON clarification_requests(workflow_run_id);
 
 CREATE TABLE artifacts (
-  workflow_run_id TEXT NOT NULL REFERENCES workflow_runs(id),
+  run INTEGER NOT NULL REFERENCES workflow_runs(number),
+  workflow_run_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,   -- of the event that tells of it
   kind TEXT NOT NULL,
   stage TEXT NOT NULL,
@@ -73,7 +79,7 @@ CREATE TABLE artifacts (
   digest TEXT NOT NULL,
   title TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  PRIMARY KEY (workflow_run_id, sequence)
+  PRIMARY KEY (run, sequence)
 ) WITHOUT ROWID;
 
 CREATE TABLE spend (
@@ -91,7 +97,8 @@ CREATE TABLE spend (
 -- A row is in one of the two partial indexes at a time, so an effect that is leased from the start costs one entry.
 CREATE TABLE outbox (
   id INTEGER PRIMARY KEY,
-  workflow_run_id TEXT NOT NULL REFERENCES workflow_runs(id),
+  run INTEGER NOT NULL REFERENCES workflow_runs(number),
+  workflow_run_id TEXT NOT NULL,
   number INTEGER NOT NULL,
   effect TEXT NOT NULL,        -- JSON
   weight INTEGER NOT NULL,     -- 0 light, 1 heavy
@@ -99,13 +106,14 @@ CREATE TABLE outbox (
   leased_by TEXT,
   leased_until INTEGER,
   epoch INTEGER NOT NULL,
-  UNIQUE (workflow_run_id, number)
+  UNIQUE (run, number)
 );
 CREATE INDEX outbox_free_idx ON outbox(weight, requested_at) WHERE leased_by IS NULL;
 CREATE INDEX outbox_leased_idx ON outbox(leased_until) WHERE leased_by IS NOT NULL;
 
 CREATE TABLE timers (
-  workflow_run_id TEXT NOT NULL PRIMARY KEY REFERENCES workflow_runs(id),
+  run INTEGER NOT NULL PRIMARY KEY REFERENCES workflow_runs(number),
+  workflow_run_id TEXT NOT NULL,
   timer INTEGER NOT NULL,
   kind TEXT NOT NULL,
   due INTEGER NOT NULL

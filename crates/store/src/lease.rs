@@ -16,7 +16,7 @@ use crate::read;
 use crate::write::weight;
 
 /// The part both candidate queries share: `?1` is the weight, `?2` the time, `?3` the limit.
-const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM outbox other WHERE other.workflow_run_id = mine.workflow_run_id
+const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM outbox other WHERE other.run = mine.run
     AND other.number <> mine.number
     AND (other.number < mine.number OR (other.leased_by IS NOT NULL AND other.leased_until > ?2)))
     ORDER BY mine.requested_at, mine.id LIMIT ?3";

@@ -57,13 +57,18 @@ impl Marks {
     }
 }
 
-pub(crate) fn project(connection: &Connection, run: &RunId, recorded: &Recorded) -> Result<(), StoreError> {
+pub(crate) fn project(
+    connection: &Connection,
+    run: &RunId,
+    number: i64,
+    recorded: &Recorded,
+) -> Result<(), StoreError> {
     match &recorded.event {
         Event::ClarificationRequested { hold, .. } => asked(connection, run, hold, recorded),
         Event::ClarificationAnswered { hold, by, decision, .. } => {
             answered(connection, run, *hold, &by.name, decision, recorded)
         }
-        Event::ArtifactCreated { artifact, .. } => made(connection, run, artifact, recorded),
+        Event::ArtifactCreated { artifact, .. } => made(connection, (run, number), artifact, recorded),
         Event::SpendRecorded { .. } => spent(connection, run, recorded),
         Event::RunFailed { .. } | Event::RunCancelled { .. } => unanswered(connection, run),
         Event::RunStarted { .. }
@@ -157,9 +162,14 @@ fn question_id(run: &RunId, hold: HoldId) -> String {
     format!("{run}/{hold}")
 }
 
-fn made(connection: &Connection, run: &RunId, artifact: &Artifact, recorded: &Recorded) -> Result<(), StoreError> {
+fn made(
+    connection: &Connection,
+    (run, number): (&RunId, i64),
+    artifact: &Artifact,
+    recorded: &Recorded,
+) -> Result<(), StoreError> {
     let sql = "INSERT INTO artifacts (workflow_run_id, sequence, kind, stage, version, path, commit_id, digest, title,
-        created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        created_at, run) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let columns = params![
         run.as_str(),
@@ -172,6 +182,7 @@ fn made(connection: &Connection, run: &RunId, artifact: &Artifact, recorded: &Re
         artifact.digest.as_str(),
         artifact.title,
         millis(artifact.created_at),
+        number,
     ];
     statement.execute(columns).map(drop).map_err(fault)
 }

@@ -19,7 +19,7 @@ pub(crate) fn position(connection: &Connection) -> Result<u64, StoreError> {
 
 pub(crate) fn events(connection: &Connection, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
     let sql = "SELECT sequence, timestamp, form, type, payload FROM workflow_events
-        WHERE workflow_run_id = ?1 AND sequence > ?2 ORDER BY sequence";
+        WHERE run = (SELECT number FROM workflow_runs WHERE id = ?1) AND sequence > ?2 ORDER BY sequence";
     collect(connection, sql, params![run.as_str(), int(after)], |row| recorded(row, 0))
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn rows(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ro
         arguments.extend(filter.statuses.iter().map(|status| Box::new(status.word()) as Box<dyn ToSql>));
     }
     if let Some(before) = &filter.before {
-        sql.push_str(" AND rowid < (SELECT rowid FROM workflow_runs WHERE id = ?)");
+        sql.push_str(" AND number < (SELECT number FROM workflow_runs WHERE id = ?)");
         arguments.push(Box::new(before.as_str().to_owned()));
     }
     // Rows are never deleted, so their order of entry is the order of their start.
@@ -137,7 +137,7 @@ pub(crate) fn due_timers(connection: &Connection, now: Timestamp, limit: usize) 
 
 pub(crate) fn outbox(connection: &Connection, run: Option<&RunId>) -> Result<Vec<OutboxRow>, StoreError> {
     let sql = "SELECT workflow_run_id, number, effect, leased_by, leased_until, epoch, requested_at FROM outbox
-        WHERE ?1 IS NULL OR workflow_run_id = ?1 ORDER BY requested_at, id";
+        WHERE ?1 IS NULL OR run = (SELECT number FROM workflow_runs WHERE id = ?1) ORDER BY requested_at, id";
     collect(connection, sql, params![run.map(RunId::as_str)], |row| {
         let node: Option<String> = get(row, 3)?;
         let lease = match node {
@@ -158,8 +158,8 @@ pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> 
     if !found.is_empty() {
         return Ok(found);
     }
-    let sql = "SELECT id, version, (SELECT count(*) FROM workflow_events WHERE workflow_run_id = id) AS stored,
-        (SELECT coalesce(max(sequence), 0) FROM workflow_events WHERE workflow_run_id = id) AS last
+    let sql = "SELECT id, version, (SELECT count(*) FROM workflow_events WHERE run = number) AS stored,
+        (SELECT coalesce(max(sequence), 0) FROM workflow_events WHERE run = number) AS last
         FROM workflow_runs WHERE version <> stored OR version <> last";
     found.extend(collect(connection, sql, [], |row| {
         let (id, version, stored): (String, i64, i64) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);

@@ -3,7 +3,7 @@
 
 use domain::{Event, RunId};
 use engine::{Append, Appended, CommandKey, Fence, Row, StoreError, TimerChange, Weight};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 
 use crate::encode::{FORM, int, millis, split};
 use crate::fault::fault;
@@ -26,17 +26,18 @@ fn write(connection: &Connection, append: &Append) -> Result<Appended, StoreErro
     {
         return Ok(Appended::Fenced);
     }
-    let refused = match (&append.row, append.expected) {
+    let written = match (&append.row, append.expected) {
         (Some(row), 0) => insert_row(connection, append, row)?,
         (Some(row), _) => update_row(connection, append, row)?,
         (None, _) => update_version(connection, append)?,
     };
-    if let Some(refused) = refused {
-        return Ok(refused);
-    }
-    events(connection, append)?;
-    effects(connection, append)?;
-    timer(connection, append)?;
+    let number = match written {
+        Ok(number) => number,
+        Err(refused) => return Ok(refused),
+    };
+    events(connection, append, number)?;
+    effects(connection, append, number)?;
+    timer(connection, append, number)?;
     if let Some(key) = &append.key {
         remember(connection, key, append)?;
     }
@@ -66,123 +67,128 @@ fn after(append: &Append) -> u64 {
 /// A lease that was taken back or given on is not held any more.
 fn holds(connection: &Connection, run: &RunId, fence: &Fence) -> Result<bool, StoreError> {
     let sql =
-        "SELECT 1 FROM outbox WHERE workflow_run_id = ?1 AND number = ?2 AND epoch = ?3 AND leased_by IS NOT NULL";
+        "SELECT 1 FROM outbox WHERE run = (SELECT number FROM workflow_runs WHERE id = ?1) AND number = ?2 AND epoch = ?3
+        AND leased_by IS NOT NULL";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     statement.exists(params![run.as_str(), fence.number, int(fence.epoch)]).map_err(fault)
 }
 
-fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Option<Appended>, StoreError> {
+/// The number of the run whose row was written, or why it was not.
+type Written = Result<i64, Appended>;
+
+fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Written, StoreError> {
     let sql = "INSERT INTO workflow_runs (id, short_id, version, project_id, user_id, status, current_stage, created_at,
         updated_at, started_at, paused_at, resumed_at, completed_at, clarification_count, playbook, branch, base_branch,
         commit_id, hold, artifacts, cost_micros, input_tokens, output_tokens, calls, tier, failure, config,
         original_request)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-        ?24, ?25, ?26, ?27, ?28) ON CONFLICT DO NOTHING";
+        ?24, ?25, ?26, ?27, ?28) ON CONFLICT DO NOTHING RETURNING number";
     let marks = Marks::of(append);
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    let written = statement
-        .execute(params![
-            row.id.as_str(),
-            row.id.short(),
-            int(row.version),
-            row.project,
-            row.user,
-            row.status.word(),
-            row.stage,
-            millis(row.created_at),
-            millis(row.updated_at),
-            marks.started,
-            marks.paused,
-            marks.resumed,
-            row.completed_at.map(millis),
-            row.clarification_count,
-            row.playbook,
-            row.branch,
-            row.base,
-            row.commit,
-            json_hold(row)?,
-            json_artifacts(row)?,
-            int(row.cost.0),
-            int(row.input_tokens),
-            int(row.output_tokens),
-            int(row.calls),
-            row.tier,
-            row.failure,
-            config(append)?,
-            row.request,
-        ])
-        .map_err(fault)?;
-    if written == 1 {
-        return Ok(None);
+    let columns = params![
+        row.id.as_str(),
+        row.id.short(),
+        int(row.version),
+        row.project,
+        row.user,
+        row.status.word(),
+        row.stage,
+        millis(row.created_at),
+        millis(row.updated_at),
+        marks.started,
+        marks.paused,
+        marks.resumed,
+        row.completed_at.map(millis),
+        row.clarification_count,
+        row.playbook,
+        row.branch,
+        row.base,
+        row.commit,
+        json_hold(row)?,
+        json_artifacts(row)?,
+        int(row.cost.0),
+        int(row.input_tokens),
+        int(row.output_tokens),
+        int(row.calls),
+        row.tier,
+        row.failure,
+        config(append)?,
+        row.request,
+    ];
+    if let Some(number) = number_of(&mut statement, columns)? {
+        return Ok(Ok(number));
     }
     let exists = read::exists(connection, &append.run)?;
-    Ok(Some(if exists { Appended::Conflict } else { Appended::ShortIdTaken }))
+    Ok(Err(if exists { Appended::Conflict } else { Appended::ShortIdTaken }))
 }
 
 /// What a run began with is not written again.
-fn update_row(connection: &Connection, append: &Append, row: &Row) -> Result<Option<Appended>, StoreError> {
+fn update_row(connection: &Connection, append: &Append, row: &Row) -> Result<Written, StoreError> {
     let sql = "UPDATE workflow_runs SET version = ?3, status = ?4, current_stage = ?5, updated_at = ?6,
         started_at = coalesce(started_at, ?7), paused_at = coalesce(?8, paused_at),
         resumed_at = coalesce(?9, resumed_at), completed_at = ?10, clarification_count = ?11, commit_id = ?12, hold = ?13,
-        artifacts = ?14, cost_micros = ?15, input_tokens = ?16, output_tokens = ?17, calls = ?18, tier = ?19, failure = ?20
-        WHERE id = ?1 AND version = ?2";
+        artifacts = coalesce(?14, artifacts), cost_micros = ?15, input_tokens = ?16, output_tokens = ?17, calls = ?18, tier = ?19, failure = ?20
+        WHERE id = ?1 AND version = ?2 RETURNING number";
     let marks = Marks::of(append);
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-    let written = statement
-        .execute(params![
-            append.run.as_str(),
-            int(append.expected),
-            int(row.version),
-            row.status.word(),
-            row.stage,
-            millis(row.updated_at),
-            marks.started,
-            marks.paused,
-            marks.resumed,
-            row.completed_at.map(millis),
-            row.clarification_count,
-            row.commit,
-            json_hold(row)?,
-            json_artifacts(row)?,
-            int(row.cost.0),
-            int(row.input_tokens),
-            int(row.output_tokens),
-            int(row.calls),
-            row.tier,
-            row.failure,
-        ])
-        .map_err(fault)?;
-    Ok((written == 0).then_some(Appended::Conflict))
+    let columns = params![
+        append.run.as_str(),
+        int(append.expected),
+        int(row.version),
+        row.status.word(),
+        row.stage,
+        millis(row.updated_at),
+        marks.started,
+        marks.paused,
+        marks.resumed,
+        row.completed_at.map(millis),
+        row.clarification_count,
+        row.commit,
+        json_hold(row)?,
+        new_artifacts(append, row)?,
+        int(row.cost.0),
+        int(row.input_tokens),
+        int(row.output_tokens),
+        int(row.calls),
+        row.tier,
+        row.failure,
+    ];
+    Ok(number_of(&mut statement, columns)?.ok_or(Appended::Conflict))
 }
 
-fn update_version(connection: &Connection, append: &Append) -> Result<Option<Appended>, StoreError> {
-    let sql = "UPDATE workflow_runs SET version = ?3 WHERE id = ?1 AND version = ?2";
+fn update_version(connection: &Connection, append: &Append) -> Result<Written, StoreError> {
+    let sql = "UPDATE workflow_runs SET version = ?3 WHERE id = ?1 AND version = ?2 RETURNING number";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let versions = params![append.run.as_str(), int(append.expected), int(after(append))];
-    Ok((statement.execute(versions).map_err(fault)? == 0).then_some(Appended::Conflict))
+    Ok(number_of(&mut statement, versions)?.ok_or(Appended::Conflict))
 }
 
-fn events(connection: &Connection, append: &Append) -> Result<(), StoreError> {
-    let sql = "INSERT INTO workflow_events (workflow_run_id, sequence, type, payload, timestamp, form)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+/// The number that a statement with `RETURNING number` gives; `None` when it wrote nothing.
+fn number_of(statement: &mut Statement<'_>, columns: &[&dyn ToSql]) -> Result<Option<i64>, StoreError> {
+    statement.query_row(columns, |row| row.get(0)).optional().map_err(fault)
+}
+
+fn events(connection: &Connection, append: &Append, number: i64) -> Result<(), StoreError> {
+    let sql = "INSERT INTO workflow_events (workflow_run_id, sequence, type, payload, timestamp, form, run)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     for recorded in &append.events {
         let whole = json(&recorded.event)?;
         let (kind, payload) = split(&whole).ok_or_else(|| StoreError::Other(format!("a strange event: {whole}")))?;
         let at = millis(recorded.at);
-        let columns = params![append.run.as_str(), int(recorded.sequence), kind, payload, at, FORM];
+        let columns = params![append.run.as_str(), int(recorded.sequence), kind, payload, at, FORM, number];
         statement.execute(columns).map_err(fault)?;
-        project::project(connection, &append.run, recorded)?;
+        project::project(connection, &append.run, number, recorded)?;
     }
     Ok(())
 }
 
-fn effects(connection: &Connection, append: &Append) -> Result<(), StoreError> {
+fn effects(connection: &Connection, append: &Append, run: i64) -> Result<(), StoreError> {
     if !append.removed.is_empty() {
-        let sql = "DELETE FROM outbox WHERE workflow_run_id = ?1 AND number = ?2";
+        let sql = "DELETE FROM outbox WHERE run = ?1 AND number = ?2";
         let mut statement = connection.prepare_cached(sql).map_err(fault)?;
         for number in &append.removed {
-            statement.execute(params![append.run.as_str(), number]).map_err(fault)?;
+            statement.execute(params![run, number]).map_err(fault)?;
         }
     }
     if append.added.is_empty() {
@@ -191,37 +197,39 @@ fn effects(connection: &Connection, append: &Append) -> Result<(), StoreError> {
     let requested = append.events.last().map(|recorded| recorded.at);
     let requested = requested.or_else(|| append.row.as_ref().map(|row| row.updated_at)).map_or(0, millis);
     let sql = "INSERT INTO outbox
-        (workflow_run_id, number, effect, weight, requested_at, leased_by, leased_until, epoch)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        (workflow_run_id, number, effect, weight, requested_at, leased_by, leased_until, epoch, run)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     for (number, effect, lease) in &append.added {
         let node = lease.as_ref().map(|lease| lease.node.0.as_str());
         let until = lease.as_ref().map(|lease| millis(lease.until));
         let epoch = lease.as_ref().map_or(0, |lease| int(lease.epoch));
-        let run = append.run.as_str();
-        let columns = params![run, number, json(effect)?, weight(Weight::of(effect)), requested, node, until, epoch];
+        let id = append.run.as_str();
+        let columns =
+            params![id, number, json(effect)?, weight(Weight::of(effect)), requested, node, until, epoch, run];
         statement.execute(columns).map_err(fault)?;
     }
     Ok(())
 }
 
-fn timer(connection: &Connection, append: &Append) -> Result<(), StoreError> {
-    let run = append.run.as_str();
+fn timer(connection: &Connection, append: &Append, run: i64) -> Result<(), StoreError> {
     match append.timer {
         TimerChange::Keep => Ok(()),
         TimerChange::Clear => {
-            let mut statement =
-                connection.prepare_cached("DELETE FROM timers WHERE workflow_run_id = ?1").map_err(fault)?;
+            let mut statement = connection.prepare_cached("DELETE FROM timers WHERE run = ?1").map_err(fault)?;
             statement.execute([run]).map(drop).map_err(fault)
         }
         TimerChange::Set(timer) => {
-            let sql = "INSERT INTO timers (workflow_run_id, timer, kind, due) VALUES (?1, ?2, ?3, ?4)
+            let sql = "INSERT INTO timers (run, timer, kind, due, workflow_run_id) VALUES (?1, ?2, ?3, ?4, ?5)
                 ON CONFLICT DO UPDATE SET timer = excluded.timer, kind = excluded.kind, due = excluded.due";
             let kind = match timer.kind {
                 domain::TimerKind::StageTimeout => "stage_timeout",
             };
             let mut statement = connection.prepare_cached(sql).map_err(fault)?;
-            statement.execute(params![run, timer.id, kind, millis(timer.at)]).map(drop).map_err(fault)
+            statement
+                .execute(params![run, timer.id, kind, millis(timer.at), append.run.as_str()])
+                .map(drop)
+                .map_err(fault)
         }
     }
 }
@@ -248,6 +256,12 @@ fn config(append: &Append) -> Result<String, StoreError> {
 
 fn json_hold(row: &Row) -> Result<Option<String>, StoreError> {
     row.hold.as_ref().map(json).transpose()
+}
+
+/// The list of artifacts, when this append adds to it.
+fn new_artifacts(append: &Append, row: &Row) -> Result<Option<String>, StoreError> {
+    let added = append.events.iter().any(|recorded| matches!(recorded.event, Event::ArtifactCreated { .. }));
+    if added { json_artifacts(row).map(Some) } else { Ok(None) }
 }
 
 fn json_artifacts(row: &Row) -> Result<String, StoreError> {
