@@ -126,6 +126,25 @@ impl Product {
 
     /// Waits, by the live feed, until a run satisfies a condition.
     pub async fn until(&self, run: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+        self.live(run, |message| {
+            let runs = match message["message"].as_str() {
+                Some("snapshot") => message["runs"].as_array().cloned().unwrap_or_default(),
+                Some("event") => vec![message["run"].clone()],
+                _ => Vec::new(),
+            };
+            runs.into_iter().find(|view| view["id"] == run && wanted(view))
+        })
+        .await
+    }
+
+    /// Waits until an agent of the run has begun to use a tool.
+    pub async fn until_tool(&self, run: &str, tool: &str) -> Result<Value> {
+        let begins = |message: &Value| message["name"] == "turn:tool_started" && message["data"]["tool"] == tool;
+        self.live(run, |message| begins(message).then(|| message.clone())).await
+    }
+
+    /// Reads live messages about a run until one of them is what is looked for.
+    async fn live<T>(&self, run: &str, mut look: impl FnMut(&Value) -> Option<T>) -> Result<T> {
         let url = format!("{}/api/live?run={run}", self.url.replacen("http", "ws", 1));
         let mut request = url.into_client_request()?;
         request.headers_mut().insert("authorization", format!("Bearer {}", self.token).parse()?);
@@ -133,12 +152,7 @@ impl Product {
         while let Some(message) = live.next().await {
             let Ok(text) = message?.into_text() else { continue };
             let Ok(message) = serde_json::from_str::<Value>(&text) else { continue };
-            let runs = match message["message"].as_str() {
-                Some("snapshot") => message["runs"].as_array().cloned().unwrap_or_default(),
-                Some("event") => vec![message["run"].clone()],
-                _ => Vec::new(),
-            };
-            if let Some(found) = runs.into_iter().find(|view| view["id"] == run && wanted(view)) {
+            if let Some(found) = look(&message) {
                 return Ok(found);
             }
         }
