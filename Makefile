@@ -30,8 +30,8 @@ crash: setup ## Kill the server at every boundary of every scenario
 	$(CARGO) run --locked --package tests --bin crash
 
 bench: ## Speed and memory, beside the limits of the raw database
-	$(CARGO) build --locked --release --package holdpoint
-	$(CARGO) run --locked --release --package tests --bin bench
+	$(CARGO) build --locked --release --package holdpoint --package tests --bins
+	target/release/bench
 
 fmt: ## Format
 	$(CARGO) fmt --all
