@@ -45,13 +45,22 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
                 .auto_merge
                 .unwrap_or_else(|| setup.defaults.auto_merge.unwrap_or(false) && !file.no_auto_merge),
             push: new.push.or(setup.defaults.push).unwrap_or(true),
+            create_pr: false,
+            review: false,
         },
         budget,
         checks,
         exclude_paths: file.exclude_paths.clone(),
+        require_approval: Vec::new(),
+        skip_clarification: false,
+        max_clarification_rounds: None,
+        max_concurrency: None,
+        on_failure: None,
+        risk: domain::RiskPolicy::default(),
+        group: None,
     };
     config.tighten(&file.policy);
-    Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by })
+    Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by, parent: None })
 }
 
 impl From<ProjectError> for Failure {
@@ -234,7 +243,7 @@ pub(crate) fn decision(request: &DecideRequest) -> Result<Decision, Failure> {
         "approve" => Decision::Approve { notes: text },
         "reject" => Decision::Reject { feedback: text.ok_or_else(|| missing("text"))? },
         "suggest" => Decision::Suggest { text: text.ok_or_else(|| missing("text"))? },
-        "retry" => Decision::Retry { feedback: text },
+        "retry" => Decision::Retry { feedback: text, model: None },
         "accept_anyway" => Decision::AcceptAnyway { reason: text },
         "answer" => Decision::Answer { answer: request.answer.clone().ok_or_else(|| missing("answer"))? },
         "extend" => Decision::Extend { minutes: request.minutes.ok_or_else(|| missing("minutes"))? },

@@ -122,6 +122,12 @@ impl From<Rejection> for Failure {
         match &rejection {
             Rejection::BadRequest(_) => Self::user("request", "bad_request", message, "send another request text"),
             Rejection::BadAnswer(_) => Self::user("answer", "bad_answer", message, "send an answer that fits"),
+            Rejection::BadPlan(_) => Self::user("plan", "bad_plan", message, "mend the plan and send it again"),
+            Rejection::NoAssumption(_) => {
+                Self::user("assumption", "no_such_assumption", message, "see `holdpoint show` for the assumptions")
+            }
+            Rejection::WaitsAlready => conflict("waits_already", "decide on what it waits for"),
+            Rejection::TooLate => conflict("too_late", "start another run"),
             Rejection::NotAllowed { allowed, .. } => {
                 let words: Vec<_> = allowed.iter().map(|kind| kind.word()).collect();
                 Self::user("decision", "not_allowed", message, format!("it takes: {}", words.join(", ")))
@@ -135,7 +141,8 @@ impl From<Rejection> for Failure {
             Rejection::AlreadyDecided { .. } => conflict("already_decided", "look at the run again"),
             Rejection::HoldChanged => conflict("hold_changed", "look at the run again and decide on what it shows"),
             Rejection::DigestChanged => conflict("digest_changed", "look at what is there now and decide again"),
-            Rejection::EffectNotOpen(_)
+            Rejection::ChildNotOpen
+            | Rejection::EffectNotOpen(_)
             | Rejection::WrongOutcome(_)
             | Rejection::CallCounted(..)
             | Rejection::TimerGone => conflict("not_open", "look at the run again"),

@@ -156,6 +156,25 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::ApprovalRejected { .. }
         | Event::ClarificationAnswered { .. }
         | Event::DecisionMade { .. }
+        | Event::DeadlinePassed { .. }
+        | Event::AssumptionMade { .. }
+        | Event::AssumptionOverturned { .. }
+        | Event::PauseAsked { .. }
+        | Event::ConversationAdvanced { .. }
+        | Event::AgentAnswered { .. }
+        | Event::TasksPlanned { .. }
+        | Event::TaskAdded { .. }
+        | Event::ChildStarted { .. }
+        | Event::ChildEnded { .. }
+        | Event::ChildMerged { .. }
+        | Event::ChildConflicted { .. }
+        | Event::TaskRetried { .. }
+        | Event::TaskFailed { .. }
+        | Event::TaskSkipped { .. }
+        | Event::TaskStrayed { .. }
+        | Event::PulseCompleted { .. }
+        | Event::ReflectionRecorded { .. }
+        | Event::PrOpened { .. }
         | Event::AutoAdvanced { .. }
         | Event::AgentCrashed { .. }
         | Event::ImplementationSucceeded { .. }

@@ -3,16 +3,26 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CommitId, Digest};
+use crate::{CommitId, Digest, Risk};
 
 /// What kind of thing a stage must leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactKind {
+    /// What is wanted, as a conversation settled it.
+    Requirement,
+    /// What is in scope and what is not.
+    Scope,
+    /// What was found out.
+    Research,
+    /// Tasks with dependencies.
+    Plan,
     /// Markdown with Mermaid diagrams, under `.autonomous/specs/`.
     Spec,
     /// A commit with changed files.
     Code,
+    /// A commit with changed files, and a note for who looks at it next.
+    Handoff,
     /// The validator's report.
     ValidationReport,
 }
@@ -22,10 +32,21 @@ impl ArtifactKind {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Self::Requirement => "requirement",
+            Self::Scope => "scope",
+            Self::Research => "research",
+            Self::Plan => "plan",
             Self::Spec => "spec",
             Self::Code => "code",
+            Self::Handoff => "handoff",
             Self::ValidationReport => "validation_report",
         }
+    }
+
+    /// Whether it is a commit with changed files, which can be judged and proven.
+    #[must_use]
+    pub fn is_code(self) -> bool {
+        matches!(self, Self::Code | Self::Handoff)
     }
 }
 
@@ -50,6 +71,9 @@ pub struct Artifact {
     /// Paths changed against the stage's start, at most a few hundred.
     #[serde(default)]
     pub files: Vec<String>,
+    /// What of it a person should look at, whatever the gates say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<Risk>,
     /// When it was recorded.
     pub created_at: Timestamp,
 }

@@ -2,7 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::{Actor, Decision, DecisionKind, Digest, HoldId, Micros, Outcome, Playbook, RunConfig};
+use crate::{
+    Actor, CommitId, Decision, DecisionKind, Digest, Ending, HoldId, Micros, Outcome, Parent, Playbook, RunConfig,
+    RunId,
+};
 
 /// Something asked of a run: by a person, a timer, or the report of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,24 @@ pub enum Command {
     TimerFired {
         /// Which; an older one is refused.
         timer: u64,
+    },
+    /// A child run is over.
+    ChildEnded(ChildReport),
+    /// Stop working and wait for a person.
+    Pause {
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Say that an assumption was wrong.
+    Overturn {
+        /// Which, by its number.
+        assumption: u32,
+        /// What is right.
+        answer: Vec<String>,
+        /// Who.
+        by: Actor,
     },
     /// End the run.
     Cancel {
@@ -42,6 +63,27 @@ pub struct Start {
     pub config: RunConfig,
     /// Who asks.
     pub by: Actor,
+    /// The run it is a part of.
+    pub parent: Option<Parent>,
+}
+
+/// How a child run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildReport {
+    /// The task it worked on.
+    pub task: String,
+    /// Which.
+    pub child: RunId,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it made, if it ended well.
+    pub commit: Option<CommitId>,
+    /// Paths it changed.
+    pub files: Vec<String>,
+    /// What it spent.
+    pub cost: Micros,
+    /// Why it failed.
+    pub problem: Option<String>,
 }
 
 impl Start {
@@ -163,4 +205,19 @@ pub enum Rejection {
     /// The answer does not fit the question.
     #[error("{0}")]
     BadAnswer(String),
+    /// The person's plan cannot be used.
+    #[error("the plan cannot be used: {0}")]
+    BadPlan(String),
+    /// The run waits already, so there is nothing to pause.
+    #[error("the run waits already")]
+    WaitsAlready,
+    /// It is no child of this run, or its end was taken in before.
+    #[error("that child run is not open")]
+    ChildNotOpen,
+    /// There is no such assumption, or it was overturned before.
+    #[error("there is no assumption {0} that could be overturned")]
+    NoAssumption(u32),
+    /// The work is being merged or is over.
+    #[error("the run is finishing; start another run to change it")]
+    TooLate,
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, Micros};
+use crate::{Check, Micros, RiskPolicy};
 
 /// Whether a gate opens by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -86,6 +86,9 @@ pub enum ConfigError {
     /// Not a trust value.
     #[error("`{0}` is not a trust value; use `auto` or `manual`")]
     TrustValue(String),
+    /// Not a failure policy.
+    #[error("`{0}` is not a failure policy; use `retry`, `continue` or `stop`")]
+    OnFailure(String),
     /// Not `provider/model`.
     #[error("`{0}` is not a model name; write `provider/model`, for example `anthropic/claude-sonnet-4-5`")]
     Model(String),
@@ -181,6 +184,12 @@ pub struct GitPolicy {
     pub auto_merge: bool,
     /// Push the branch to the remote, if there is one.
     pub push: bool,
+    /// Open a pull request for the pushed branch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub create_pr: bool,
+    /// Ask a person before anything is merged.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
 }
 
 /// How one run shall be done.
@@ -206,6 +215,70 @@ pub struct RunConfig {
     /// Paths that are never committed.
     #[serde(default)]
     pub exclude_paths: Vec<String>,
+    /// Stages after which a person is asked, whatever the playbook says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub require_approval: Vec<String>,
+    /// Whether the clarifying conversation is left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip_clarification: bool,
+    /// Turns of a clarifying conversation, over the playbook's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_clarification_rounds: Option<u32>,
+    /// Agents of this run at once, below the playbook's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u32>,
+    /// What happens when a task fails, over the playbook's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<OnFailure>,
+    /// What a person should look at whatever the gates say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub risk: RiskPolicy,
+    /// The runs it is one of, when several were started together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
+}
+
+/// Keeps what nobody set out of stored events.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Several runs that were started together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// The group's name: the id of its first run.
+    pub id: String,
+    /// Which of them, from 1.
+    pub index: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Whether they are different ways to the same end, of which one is chosen.
+    pub variants: bool,
+}
+
+/// What happens when a task of a plan fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// It is tried once more, with the error as context; then as `continue`.
+    Retry,
+    /// It is left out, with what depends on it.
+    Continue,
+    /// The whole run fails.
+    Stop,
+}
+
+impl FromStr for OnFailure {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "retry" => Ok(Self::Retry),
+            "continue" => Ok(Self::Continue),
+            "stop" => Ok(Self::Stop),
+            other => Err(ConfigError::OnFailure(other.to_owned())),
+        }
+    }
 }
 
 /// What the repository's own file asks for; it can only tighten.
@@ -223,6 +296,9 @@ impl RunConfig {
         for stage in &policy.require_approval_for {
             if let Ok(key) = stage.parse::<TrustKey>() {
                 self.trust.set(key, Gate::Manual);
+            }
+            if !self.require_approval.contains(stage) {
+                self.require_approval.push(stage.clone());
             }
         }
         if policy.forbid_auto_merge {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{CommitId, Micros};
+use crate::{ArtifactKind, CommitId, Micros, RunId};
 
 /// Something to be done in the world.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,8 @@ use crate::{CommitId, Micros};
 pub enum Effect {
     /// Make the private repository know the base, and start the run's branch there.
     OpenBranch,
+    /// Start a child's branch at the commit its parent gave it.
+    OpenChildBranch,
     /// Let an agent work on a stage, and commit what it hands in.
     RunAgent(AgentTask),
     /// Run the declared checks on a commit, in a clean checkout.
@@ -25,6 +27,35 @@ pub enum Effect {
         /// Number of the effect that started it.
         target: u32,
     },
+    /// Commit an artifact that a person wrote or confirmed.
+    CommitArtifact {
+        /// Stage it belongs to.
+        stage: String,
+        /// What it is.
+        kind: ArtifactKind,
+        /// The whole text.
+        content: String,
+    },
+    /// Take up what a person did on the run's branch in their repository.
+    Adopt {
+        /// Stage that was taken over.
+        stage: String,
+    },
+    /// Begin the child run of a task.
+    StartChild(ChildTask),
+    /// Merge what a child made into the run's branch.
+    MergeChild(ChildMerge),
+    /// Say something to a child run.
+    TellChild {
+        /// The task.
+        task: String,
+        /// Which of the task's children, from 1.
+        attempt: u32,
+        /// What.
+        word: ChildWord,
+    },
+    /// Tell the parent run how this one ended.
+    TellParent,
     /// Put the run's branch into the user's repository.
     Publish {
         /// What the branch shall point to.
@@ -39,6 +70,11 @@ pub enum Effect {
         /// What to push.
         commit: CommitId,
     },
+    /// Open a pull request for the pushed branch.
+    OpenPullRequest {
+        /// What was pushed.
+        commit: CommitId,
+    },
     /// Stop what still runs and give the workspace back.
     CleanUp,
 }
@@ -49,6 +85,14 @@ impl Effect {
     pub fn word(&self) -> &'static str {
         match self {
             Self::OpenBranch => "open_branch",
+            Self::OpenChildBranch => "open_child_branch",
+            Self::CommitArtifact { .. } => "commit_artifact",
+            Self::Adopt { .. } => "adopt",
+            Self::StartChild(_) => "start_child",
+            Self::MergeChild(_) => "merge_child",
+            Self::TellChild { .. } => "tell_child",
+            Self::TellParent => "tell_parent",
+            Self::OpenPullRequest { .. } => "open_pull_request",
             Self::RunAgent(_) => "run_agent",
             Self::Prove { .. } => "prove",
             Self::StopAgent { .. } => "stop_agent",
@@ -75,6 +119,98 @@ pub struct AgentTask {
     pub deadline: Timestamp,
     /// What may still be spent; `None` without a limit.
     pub envelope: Option<Micros>,
+    /// What the agent is wanted for.
+    #[serde(default, skip_serializing_if = "Purpose::is_stage")]
+    pub purpose: Purpose,
+    /// The last code a person approved: what is risky is told from there on. `None`: from the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<CommitId>,
+}
+
+/// What an agent is wanted for.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "for", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Purpose {
+    /// The stage's whole work.
+    #[default]
+    Stage,
+    /// One task of the plan, of a stage that works through it in pulses.
+    Pulse {
+        /// Which, from 1.
+        number: u32,
+    },
+    /// One iteration towards a goal.
+    Iterate {
+        /// Which, from 1.
+        number: u32,
+    },
+    /// An answer to a person who asks about what the stage made.
+    Answer {
+        /// What they want to know.
+        question: String,
+    },
+}
+
+impl Purpose {
+    /// Whether it is the stage's whole work.
+    #[must_use]
+    pub fn is_stage(&self) -> bool {
+        *self == Self::Stage
+    }
+}
+
+/// A child run to be begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildTask {
+    /// The task's id.
+    pub task: String,
+    /// Which child of the task, from 1.
+    pub attempt: u32,
+    /// Where its branch starts.
+    pub at: CommitId,
+    /// What it may spend; `None` without a limit.
+    pub budget: Option<Micros>,
+    /// Files between whose conflict markers it shall choose; empty for a first try.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<String>,
+    /// What went wrong in the try before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A child's work to be merged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildMerge {
+    /// The task's id.
+    pub task: String,
+    /// The child that made it.
+    pub child: RunId,
+    /// Which child of the task, from 1.
+    pub attempt: u32,
+    /// What it made.
+    pub commit: CommitId,
+    /// Where the run's branch stands.
+    pub onto: CommitId,
+    /// Files that must not have conflict markers left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolved: Vec<String>,
+    /// Whether a person may have merged it already, in their repository.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub look_first: bool,
+}
+
+/// What a parent says to its child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildWord {
+    /// Wait.
+    Pause,
+    /// Go on.
+    Resume,
+    /// End.
+    Cancel,
 }
 
 /// One conversation of a role: begun at a visit of a stage, gone on with after questions and crashes.

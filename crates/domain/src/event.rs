@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Artifact, CommitId, Decision, DecisionNote, Digest, Effect, Hold, HoldId, Micros, Playbook, Proof, Question,
-    Review, RunConfig,
+    Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, Hold, HoldId, Micros,
+    Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Task,
 };
 
 /// An event with its place in the run's history.
@@ -39,6 +39,9 @@ pub enum Event {
         branch: String,
         /// Who started it.
         by: Actor,
+        /// The run it is a part of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
     },
     /// The branch exists.
     BranchCreated {
@@ -153,6 +156,173 @@ pub enum Event {
         /// What.
         decision: Decision,
     },
+    /// A hold's deadline came.
+    DeadlinePassed {
+        /// Which hold.
+        hold: HoldId,
+        /// What follows.
+        then: AtDeadline,
+    },
+    /// Nobody answered in time; the run goes on with the agent's own choice.
+    AssumptionMade {
+        /// Which assumption of the run, from 1.
+        number: u32,
+        /// The stage that goes on with it.
+        stage: String,
+        /// What was asked.
+        question: Question,
+        /// What is assumed.
+        answer: Vec<String>,
+    },
+    /// A person said that an assumption was wrong.
+    AssumptionOverturned {
+        /// Which.
+        number: u32,
+        /// What is right.
+        answer: Vec<String>,
+        /// Who.
+        by: Actor,
+    },
+    /// A person asked for a pause; it begins when what is being done ends.
+    PauseAsked {
+        /// Who.
+        by: Actor,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// An agent spoke in a conversation with the person.
+    ConversationAdvanced {
+        /// In which stage.
+        stage: String,
+        /// Which turn of the agent, from 1.
+        round: u32,
+        /// Whether it says that all is clear.
+        ready: bool,
+        /// What it said.
+        message: String,
+    },
+    /// An agent answered a person's question about what it made.
+    AgentAnswered {
+        /// In which stage.
+        stage: String,
+        /// What was asked.
+        question: String,
+        /// The answer.
+        answer: String,
+    },
+    /// The plan's tasks are known.
+    TasksPlanned {
+        /// The plan.
+        plan: Plan,
+        /// Tasks that expect to touch the same files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        overlaps: Vec<Overlap>,
+    },
+    /// A task was added to the plan, to mend what the others left.
+    TaskAdded {
+        /// It.
+        task: Task,
+    },
+    /// A child run works on a task.
+    ChildStarted {
+        /// The task.
+        task: String,
+        /// Which child of the task, from 1.
+        attempt: u32,
+        /// The child run.
+        child: RunId,
+    },
+    /// A child run is over.
+    ChildEnded {
+        /// The task.
+        task: String,
+        /// The child run.
+        child: RunId,
+        /// How.
+        ending: Ending,
+        /// What it made.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<CommitId>,
+        /// Paths it changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+        /// What it spent.
+        cost: Micros,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// What a child made is on the run's branch.
+    ChildMerged {
+        /// The task.
+        task: String,
+        /// The branch's new tip.
+        commit: CommitId,
+        /// Digest of its tree.
+        digest: Digest,
+        /// Paths it changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+    },
+    /// What a child made does not merge.
+    ChildConflicted {
+        /// The task.
+        task: String,
+        /// Paths that conflict.
+        paths: Vec<String>,
+        /// A commit with both versions between markers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        marked: Option<CommitId>,
+    },
+    /// A task is tried again.
+    TaskRetried {
+        /// The task.
+        task: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// A task is given up.
+    TaskFailed {
+        /// The task.
+        task: String,
+        /// Why.
+        problem: String,
+    },
+    /// A task is left out because what it depends on is missing.
+    TaskSkipped {
+        /// The task.
+        task: String,
+        /// The task that is missing.
+        because: String,
+    },
+    /// A child changed files its task did not name.
+    TaskStrayed {
+        /// The task.
+        task: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// One task of a plan that is worked in pulses is done.
+    PulseCompleted {
+        /// In which stage.
+        stage: String,
+        /// Which, from 1.
+        pulse: u32,
+        /// Of how many.
+        of: u32,
+        /// With which commit.
+        commit: CommitId,
+    },
+    /// One iteration towards a goal is over.
+    ReflectionRecorded {
+        /// In which stage.
+        stage: String,
+        /// Which iteration, from 1.
+        iteration: u32,
+        /// What it says.
+        reflection: Reflection,
+    },
     /// A gate opened by itself.
     AutoAdvanced {
         /// Stage that was left.
@@ -234,6 +404,11 @@ pub enum Event {
     BranchPushed {
         /// Which remote.
         remote: String,
+    },
+    /// A pull request is open.
+    PrOpened {
+        /// Where.
+        url: String,
     },
     /// Ended well.
     RunCompleted {

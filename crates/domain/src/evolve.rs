@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::run::{Decided, Opened};
+use crate::run::{Assumption, Decided, Opened, Pausing, Said};
 use crate::{
-    Actor, Answer, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, Note, NoteKind, Phase, Question,
-    Recorded, Review, Run, RunId, StageState, Step, Work,
+    Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Note, NoteKind,
+    Phase, Question, Recorded, Review, Run, RunId, StageState, Step, TaskState, TaskStatus, Work,
 };
 
 /// Folds a whole log.
@@ -35,12 +35,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             run.head = Some(base.clone());
         }
         Event::StageStarted { stage, visit } => start_stage(run, stage, *visit, recorded),
-        Event::StageCompleted { stage } => {
-            if let Some(state) = stage_state(run, stage) {
-                state.completed_at = Some(recorded.at);
-                state.wip = None;
-            }
-        }
+        Event::StageCompleted { stage } => complete_stage(run, stage, recorded),
         Event::EffectRequested { number, effect } => {
             run.requested_at.insert(*number, recorded.at);
             request(run, *number, effect);
@@ -54,15 +49,16 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             {
                 run.stages[index].wip.clone_from(wip);
             }
-            // The stop of an earlier agent may end late; what a retry asks for again is not its business.
-            if !matches!(effect, Some(Effect::StopAgent { .. })) {
-                run.failed_effect = if problem.is_some() { effect } else { None };
-            }
+            finish_effect(run, effect, problem.as_deref());
         }
         Event::ArtifactCreated { artifact, decisions } => {
             run.head = Some(artifact.commit.clone());
             run.artifacts.push(artifact.clone());
             run.decisions.extend(decisions.iter().cloned());
+            run.asked.clear();
+            if artifact.kind.is_code() {
+                weigh(run);
+            }
         }
         Event::HoldPlaced { hold } => place(run, hold, &[]),
         Event::ApprovalRequested { hold, pending } => place(run, hold, pending),
@@ -71,6 +67,10 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             place(run, hold, pending);
         }
         Event::ApprovalGranted { hold, by, notes, .. } => {
+            let shown = run.hold().and_then(|hold| hold.artifact.as_ref()).filter(|artifact| artifact.kind.is_code());
+            if let Some(commit) = shown.map(|artifact| artifact.commit.clone()) {
+                run.approved_code = Some(commit);
+            }
             decided(run, *hold, by, &Decision::Approve { notes: notes.clone() }, recorded);
         }
         Event::ApprovalRejected { hold, by, decision, .. }
@@ -82,11 +82,119 @@ fn apply(run: &mut Run, recorded: &Recorded) {
                 state.crashes = *count;
             }
         }
-        Event::ProofRecorded { proof } => run.proof = Some(proof.clone()),
-        Event::ValidationPassed { commit, review } => {
-            run.validated = Some(commit.clone());
-            run.review = Some(review.clone());
+        Event::ProofRecorded { proof } => {
+            run.proof = Some(proof.clone());
+            let proving = run.current_stage().filter(|index| matches!(run.stage(*index).work, Work::Prove { .. }));
+            if let Some(index) = proving {
+                run.stages[index].passed_for = proof.passed().then(|| proof.commit.clone());
+                weigh(run);
+            }
         }
+        Event::ValidationPassed { commit, review } => {
+            run.review = Some(review.clone());
+            if let Some(index) = run.current_stage() {
+                run.stages[index].passed_for = Some(commit.clone());
+            }
+            weigh(run);
+        }
+        Event::DeadlinePassed { then, .. } => deadline(run, *then),
+        Event::AssumptionMade { number, stage, question, answer } => {
+            let person = Actor { name: "nobody (assumed)".to_owned(), channel: "clock".to_owned() };
+            push_answer(run, stage, question.clone(), 0, Some(answer.clone()), &person, recorded);
+            run.assumptions.push(Assumption {
+                number: *number,
+                stage: stage.clone(),
+                question: question.clone(),
+                answer: answer.clone(),
+                overturned: false,
+            });
+        }
+        Event::AssumptionOverturned { number, answer, by } => overturn(run, *number, answer, by),
+        Event::PauseAsked { by, reason } => run.pausing = Some(Pausing { by: by.clone(), reason: reason.clone() }),
+        Event::ConversationAdvanced { stage, round, message, .. } => {
+            run.conversation.push(Said { by: "agent".to_owned(), text: message.clone() });
+            if let Some(state) = stage_state(run, stage) {
+                state.turns = *round;
+            }
+        }
+        Event::AgentAnswered { stage, question, answer } => {
+            run.asked.push(crate::Asked { question: question.clone(), answer: answer.clone() });
+            if let Some(state) = stage_state(run, stage) {
+                state.asks += 1;
+            }
+        }
+        Event::TasksPlanned { plan, overlaps } => {
+            run.overlaps.clone_from(overlaps);
+            // Child runs of an earlier plan keep their names; new ones are numbered on.
+            let used = run.tasks.iter().map(|task| task.attempt).max().unwrap_or(0);
+            let fresh = |task| TaskState { attempt: used, ..TaskState::new(task) };
+            run.tasks = plan.leaves().into_iter().map(fresh).collect();
+            run.plan = Some(Arc::new(plan.clone()));
+            run.stages.iter_mut().for_each(|state| state.pulses = 0);
+        }
+        Event::TaskAdded { task } => run.tasks.push(TaskState::new(task.clone())),
+        Event::ChildStarted { task, attempt, child } => with_task(run, task, |state| {
+            state.status = TaskStatus::Working;
+            state.attempt = *attempt;
+            state.child = Some(child.clone());
+        }),
+        Event::ChildEnded { task, ending, commit, cost, problem, .. } => {
+            run.spend.children = run.spend.children.plus(*cost);
+            with_task(run, task, |state| {
+                state.cost = state.cost.plus(*cost);
+                state.budget = None;
+                state.commit.clone_from(commit);
+                state.problem.clone_from(problem);
+                state.status = match ending {
+                    Ending::Completed => TaskStatus::Ready,
+                    Ending::Failed | Ending::Cancelled => TaskStatus::Failed,
+                };
+            });
+        }
+        Event::ChildMerged { task, commit, files, .. } => {
+            run.head = Some(commit.clone());
+            run.merged_files.extend(files.iter().cloned());
+            with_task(run, task, |state| {
+                state.status = TaskStatus::Merged;
+                state.conflicts.clear();
+                state.marked = None;
+                state.problem = None;
+            });
+        }
+        Event::ChildConflicted { task, paths, marked } => with_task(run, task, |state| {
+            state.status = TaskStatus::Conflicted;
+            state.conflicts.clone_from(paths);
+            state.marked.clone_from(marked);
+        }),
+        Event::TaskRetried { task, problem } => with_task(run, task, |state| {
+            state.status = TaskStatus::Waiting;
+            state.retries += 1;
+            state.problem = Some(problem.clone());
+        }),
+        Event::TaskFailed { task, problem } => with_task(run, task, |state| {
+            state.status = TaskStatus::Failed;
+            state.problem = Some(problem.clone());
+        }),
+        Event::TaskSkipped { task, because } => with_task(run, task, |state| {
+            state.status = TaskStatus::Skipped;
+            state.problem = Some(format!("it needs `{because}`"));
+        }),
+        Event::TaskStrayed { task, files } => with_task(run, task, |state| state.strayed.clone_from(files)),
+        Event::PulseCompleted { stage, pulse, .. } => {
+            if let Some(state) = stage_state(run, stage) {
+                state.pulses = *pulse;
+                state.begun = false;
+                state.wip = None;
+            }
+        }
+        Event::ReflectionRecorded { stage, iteration, reflection } => {
+            run.reflections.push(reflection.clone());
+            if let Some(state) = stage_state(run, stage) {
+                state.iterations = *iteration;
+                state.begun = false;
+            }
+        }
+        Event::PrOpened { url } => run.pull_request = Some(url.clone()),
         Event::ValidationFailed { review, .. } => fail_validation(run, review),
         Event::SpendRecorded { effect, call, input_tokens, output_tokens, cost, .. } => {
             run.spend.calls += 1;
@@ -111,7 +219,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
 }
 
 fn open(run: &mut Run, recorded: &Recorded) {
-    let Event::RunStarted { project, request, playbook, config, branch, by } = &recorded.event else { return };
+    let Event::RunStarted { project, request, playbook, config, branch, by, parent } = &recorded.event else { return };
     run.stages = vec![StageState::default(); playbook.stages.len()];
     run.budget = config.budget;
     run.opened = Some(Arc::new(Opened {
@@ -122,7 +230,86 @@ fn open(run: &mut Run, recorded: &Recorded) {
         branch: branch.clone(),
         by: by.clone(),
         at: recorded.at,
+        parent: parent.clone(),
     }));
+}
+
+/// A stage that proves with nothing to prove has passed for what is there.
+fn complete_stage(run: &mut Run, stage: &str, recorded: &Recorded) {
+    let Some(index) = run.opened().playbook.index_of(stage) else { return };
+    let nothing_to_prove = run.opened().config.checks.is_empty();
+    if matches!(run.stage(index).work, Work::Prove { .. }) && nothing_to_prove {
+        run.stages[index].passed_for = run.code().map(|artifact| artifact.commit.clone());
+    }
+    let state = &mut run.stages[index];
+    state.completed_at = Some(recorded.at);
+    state.wip = None;
+    weigh(run);
+}
+
+/// Validated is the newest code, once every stage that judges or proves has passed for exactly it.
+fn weigh(run: &mut Run) {
+    let code = run.code().map(|artifact| artifact.commit.clone());
+    let playbook = &run.opened().playbook;
+    let mut gates = playbook.stages.iter().zip(&run.stages).filter(|(stage, _)| stage.work.on_fail().is_some());
+    let some = gates.clone().next().is_some();
+    let all = gates.all(|(_, state)| state.passed_for.is_some() && state.passed_for == code);
+    run.validated = if some && all { code } else { None };
+}
+
+fn with_task(run: &mut Run, task: &str, change: impl FnOnce(&mut TaskState)) {
+    if let Some(state) = run.tasks.iter_mut().find(|state| state.task.id == task) {
+        change(state);
+    }
+}
+
+fn finish_effect(run: &mut Run, effect: Option<Effect>, problem: Option<&str>) {
+    match &effect {
+        // The stop of an earlier agent may end late; what a retry asks for again is not its business. The same holds
+        // for what is said to other runs.
+        Some(Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellParent | Effect::StartChild(_)) => {}
+        Some(Effect::MergeChild(merge)) => {
+            if problem.is_some() {
+                with_task(run, &merge.task, |state| state.status = TaskStatus::Ready);
+            }
+        }
+        Some(
+            Effect::OpenBranch
+            | Effect::OpenChildBranch
+            | Effect::RunAgent(_)
+            | Effect::Prove { .. }
+            | Effect::CommitArtifact { .. }
+            | Effect::Adopt { .. }
+            | Effect::Publish { .. }
+            | Effect::WriteRecord
+            | Effect::Land(_)
+            | Effect::PushRemote { .. }
+            | Effect::OpenPullRequest { .. }
+            | Effect::CleanUp,
+        )
+        | None => run.failed_effect = if problem.is_some() { effect } else { None },
+    }
+}
+
+/// A deadline without a person: waiting on goes on without one; all else is moved on by what follows.
+fn deadline(run: &mut Run, then: AtDeadline) {
+    match then {
+        AtDeadline::Wait => {
+            if let Phase::Holding { hold } = &mut run.phase {
+                hold.deadline = None;
+            }
+        }
+        AtDeadline::Escalate | AtDeadline::Assume | AtDeadline::GoOn => {}
+    }
+}
+
+fn overturn(run: &mut Run, number: u32, answer: &[String], by: &Actor) {
+    let Some(assumption) = run.assumptions.iter_mut().find(|assumption| assumption.number == number) else { return };
+    assumption.overturned = true;
+    let (stage, question) = (assumption.stage.clone(), assumption.question.question.clone());
+    let text = format!("an assumption was wrong. Asked was: {question}\nThe right answer is: {}", answer.join(", "));
+    run.rewind = Some(stage.clone());
+    note(run, NoteKind::Correction, stage, &text, by);
 }
 
 fn stage_state<'run>(run: &'run mut Run, stage: &str) -> Option<&'run mut StageState> {
@@ -131,13 +318,27 @@ fn stage_state<'run>(run: &'run mut Run, stage: &str) -> Option<&'run mut StageS
 }
 
 fn start_stage(run: &mut Run, stage: &str, visit: u32, recorded: &Recorded) {
-    if let Some(state) = stage_state(run, stage) {
-        state.visits = visit;
-        state.crashes = 0;
-        state.wip = None;
-        state.completed_at = None;
-        state.started_at.get_or_insert(recorded.at);
+    let Some(index) = run.opened().playbook.index_of(stage) else { return };
+    let state = &mut run.stages[index];
+    state.visits = visit;
+    state.crashes = 0;
+    state.wip = None;
+    state.begun = false;
+    state.completed_at = None;
+    state.started_at.get_or_insert(recorded.at);
+    run.asked.clear();
+    run.taken_over = None;
+    if run.rewind.as_deref() == Some(stage) {
+        run.rewind = None;
     }
+    run.phase = match run.stage(index).work {
+        Work::Delegate { .. } => Phase::Delegating { stage: index },
+        Work::Converse { .. }
+        | Work::Produce { .. }
+        | Work::Judge { .. }
+        | Work::Prove { .. }
+        | Work::Pursue { .. } => Phase::Working { stage: index, step: Step::Begin, effect: 0 },
+    };
 }
 
 fn request(run: &mut Run, number: u32, effect: &Effect) {
@@ -146,11 +347,32 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
     run.failed_effect = None;
     let stage_of = |run: &Run, name: &str| run.opened().playbook.index_of(name);
     let phase = match effect {
-        Effect::OpenBranch => Some(Phase::Opening { effect: number }),
+        Effect::OpenBranch | Effect::OpenChildBranch => Some(Phase::Opening { effect: number }),
         Effect::RunAgent(task) => {
             run.sessions.insert(task.session.role.clone(), task.session.clone());
+            let answers = matches!(task.purpose, crate::Purpose::Answer { .. });
+            if let Some(state) = stage_state(run, &task.stage) {
+                state.begun |= !answers;
+            }
             stage_of(run, &task.stage).map(|stage| Phase::Working { stage, step: Step::Agent, effect: number })
         }
+        Effect::CommitArtifact { stage, .. } | Effect::Adopt { stage } => {
+            stage_of(run, stage).map(|stage| Phase::Working { stage, step: Step::TakeIn, effect: number })
+        }
+        Effect::StartChild(child) => {
+            with_task(run, &child.task, |state| {
+                state.status = TaskStatus::Starting;
+                state.attempt = child.attempt;
+                state.budget = child.budget;
+                state.resolves += u32::from(!child.resolve.is_empty());
+            });
+            None
+        }
+        Effect::MergeChild(merge) => {
+            with_task(run, &merge.task, |state| state.status = TaskStatus::Merging);
+            None
+        }
+        Effect::TellChild { .. } | Effect::TellParent => None,
         Effect::Prove { stage, .. } => {
             stage_of(run, stage).map(|stage| Phase::Working { stage, step: Step::Prove, effect: number })
         }
@@ -161,6 +383,7 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
         Effect::WriteRecord => Some(Phase::Finishing { step: FinishStep::Record, effect: number }),
         Effect::Land(_) => Some(Phase::Finishing { step: FinishStep::Land, effect: number }),
         Effect::PushRemote { .. } => Some(Phase::Finishing { step: FinishStep::Push, effect: number }),
+        Effect::OpenPullRequest { .. } => Some(Phase::Finishing { step: FinishStep::PullRequest, effect: number }),
         // After the end the workspace is cleaned without the run coming back to life.
         Effect::CleanUp if run.is_ended() => None,
         Effect::CleanUp => Some(Phase::Finishing { step: FinishStep::CleanUp, effect: number }),
@@ -183,26 +406,60 @@ fn place(run: &mut Run, hold: &Hold, pending: &[Question]) {
 fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, recorded: &Recorded) {
     run.decided.push(Decided { hold: hold_id, by: by.clone(), kind: decision.kind(), at: recorded.at });
     let Some(hold) = run.hold().cloned() else { return };
+    if hold.kind == HoldKind::Paused {
+        run.pausing = None;
+    }
+    if hold.kind == HoldKind::Review {
+        run.wants_pr = matches!(decision, Decision::CreatePr);
+        run.merge_approved = matches!(decision, Decision::Approve { .. });
+    }
     let Some(index) = run.current_stage() else { return };
     let stage = run.stage(index).name.clone();
+    if let (Decision::Retry { model: Some(model), .. }, role) = (decision, run.stage(index).role.clone()) {
+        run.models.insert(role, model.clone());
+    }
+    if matches!(run.stage(index).work, Work::Delegate { .. }) {
+        // The tasks go on; what the decision means for them follows.
+        run.phase = Phase::Delegating { stage: index };
+    }
+    if let (Some(task), Decision::Retry { .. }) = (&hold.task, decision) {
+        let task = task.clone();
+        with_task(run, &task, |state| {
+            state.status = TaskStatus::Ready;
+            state.look_first = true;
+        });
+    }
     match decision {
         Decision::Approve { notes } => {
             if let Some(question) = hold.question {
                 answer_all(run, &stage, question, notes.clone().map(|text| vec![text]), by, recorded);
+            } else if hold.kind == HoldKind::Permission {
+                let said = notes.clone().map(|notes| format!(" ({notes})")).unwrap_or_default();
+                note(run, NoteKind::Guidance, stage, &format!("allowed: {}{said}", hold.summary), by);
             } else if let (Some(text), Some(next)) = (notes, run.opened().playbook.stages.get(index + 1)) {
                 let next = next.name.clone();
                 note(run, NoteKind::Approval, next, text, by);
             }
         }
+        Decision::Reject { feedback } if hold.kind == HoldKind::Permission => {
+            note(run, NoteKind::Feedback, stage, &format!("not allowed: {} ({feedback})", hold.summary), by);
+        }
+        Decision::Suggest { text } if hold.kind == HoldKind::Permission => {
+            note(run, NoteKind::Guidance, stage, &format!("instead of: {}: {text}", hold.summary), by);
+        }
         Decision::Reject { feedback } => {
             run.stages[index].revisions += 1;
-            note(run, NoteKind::Feedback, stage, feedback, by);
+            let to = sent_back_to(run, index, &hold);
+            note(run, NoteKind::Feedback, to, feedback, by);
         }
         Decision::Suggest { text } => {
             run.stages[index].revisions += 1;
             note(run, NoteKind::Guidance, stage, text, by);
         }
         Decision::Answer { answer } => {
+            if matches!(run.stage(index).work, Work::Converse { .. }) {
+                run.conversation.push(Said { by: by.name.clone(), text: answer.join("\n") });
+            }
             if let Some(question) = hold.question {
                 push_answer(run, &stage, question, hold.attempt_number, Some(answer.clone()), by, recorded);
             }
@@ -212,21 +469,44 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
                 push_answer(run, &stage, question, hold.attempt_number, None, by, recorded);
             }
         }
-        Decision::Retry { feedback } => retry(run, index, feedback.as_deref(), by),
+        Decision::Retry { feedback, .. } => retry(run, index, feedback.as_deref(), by),
         Decision::Raise { by: amount } => run.budget = run.budget.map(|budget| budget.plus(*amount)),
-        Decision::AcceptAnyway { .. } | Decision::Extend { .. } | Decision::Cancel { .. } => {}
+        Decision::TakeOver => run.taken_over = Some(stage),
+        Decision::ModifyPlan { .. }
+        | Decision::Ask { .. }
+        | Decision::AcceptAnyway { .. }
+        | Decision::Extend { .. }
+        | Decision::Resolve
+        | Decision::CreatePr
+        | Decision::Resume
+        | Decision::Cancel { .. } => {}
+    }
+}
+
+/// The stage that gets what a person did not like: the one that made it, for work that was judged.
+fn sent_back_to(run: &Run, index: usize, hold: &Hold) -> String {
+    let stage = run.stage(index);
+    match stage.work.on_fail() {
+        Some(on_fail) if matches!(hold.kind, HoldKind::Approval | HoldKind::Review) => on_fail.to_owned(),
+        Some(_) | None => stage.name.clone(),
     }
 }
 
 fn retry(run: &mut Run, index: usize, feedback: Option<&str>, by: &Actor) {
-    let target = match &run.stage(index).work {
-        Work::Judge { on_fail, .. } if run.hold().is_some_and(|hold| hold.kind == crate::HoldKind::Fix) => {
-            let on_fail = on_fail.clone();
+    let fix = run.hold().is_some_and(|hold| hold.kind == HoldKind::Fix);
+    let target = match run.stage(index).work.on_fail().map(str::to_owned) {
+        Some(on_fail) if fix => {
             run.stages[index].rounds_granted += 1;
             on_fail
         }
-        Work::Judge { .. } | Work::Produce { .. } => run.stage(index).name.clone(),
+        Some(_) | None => run.stage(index).name.clone(),
     };
+    if let Work::Pursue { iterations } = run.stage(index).work {
+        let state = &mut run.stages[index];
+        if state.iterations >= iterations + state.iterations_granted {
+            state.iterations_granted += iterations;
+        }
+    }
     if let Some(text) = feedback {
         note(run, NoteKind::Guidance, target, text, by);
     }
@@ -271,8 +551,8 @@ fn fail_validation(run: &mut Run, review: &Review) {
     run.validated = None;
     let Some(index) = run.current_stage() else { return };
     run.stages[index].fails += 1;
-    let Work::Judge { on_fail, .. } = &run.stage(index).work else { return };
-    let on_fail = on_fail.clone();
+    run.stages[index].passed_for = None;
+    let Some(on_fail) = run.stage(index).work.on_fail().map(str::to_owned) else { return };
     let mut text = review.summary.clone();
     for finding in &review.findings {
         text.push_str("\n- ");

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, Digest, HoldId, Micros};
+use crate::{Artifact, Digest, HoldId, Micros, ModelName};
 
 /// Why a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -13,20 +13,30 @@ pub enum HoldKind {
     Approval,
     /// The agent asks.
     Clarification,
+    /// The conversation says that all is clear.
+    Confirm,
     /// Validation failed and a person must choose.
     Fix,
-    /// A stage ran out of time.
+    /// An agent wants to do something that needs a yes.
+    Permission,
+    /// A stage ran out of time, or its agent asks for more.
     Timeout,
     /// The model failed after all retries.
     Model,
+    /// The provider's usage window is spent; goes on by itself when it opens again.
+    Quota,
     /// The spend limit is reached.
     Budget,
     /// The branch does not merge into its base, or the base's checkout is dirty.
     Conflict,
-    /// The remote refused a push.
+    /// The remote refused a push or a pull request.
     Credentials,
+    /// The work is done and a person must look before it goes anywhere.
+    Review,
     /// Crashes or repairs are spent.
     Stuck,
+    /// A person paused it, or has taken it over.
+    Paused,
 }
 
 impl HoldKind {
@@ -36,13 +46,18 @@ impl HoldKind {
         match self {
             Self::Approval => "approval",
             Self::Clarification => "clarification",
+            Self::Confirm => "confirm",
             Self::Fix => "fix",
+            Self::Permission => "permission",
             Self::Timeout => "timeout",
             Self::Model => "model",
+            Self::Quota => "quota",
             Self::Budget => "budget",
             Self::Conflict => "conflict",
             Self::Credentials => "credentials",
+            Self::Review => "review",
             Self::Stuck => "stuck",
+            Self::Paused => "paused",
         }
     }
 }
@@ -75,6 +90,69 @@ pub struct Question {
     pub options: Vec<String>,
     /// What shape the answer takes.
     pub response_type: ResponseType,
+    /// What the agent would choose itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default: Vec<String>,
+    /// Minutes a person has before the deadline's rule applies; none waits for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_minutes: Option<u32>,
+    /// Whether a wrong guess can be mended later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reversible: bool,
+    /// What happens at the deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_deadline: Option<AtDeadline>,
+}
+
+impl Question {
+    /// A question in free text, without a deadline.
+    #[must_use]
+    pub fn text(question: &str) -> Self {
+        Self {
+            question: question.to_owned(),
+            context: String::new(),
+            options: Vec::new(),
+            response_type: ResponseType::Text,
+            default: Vec::new(),
+            deadline_minutes: None,
+            reversible: false,
+            at_deadline: None,
+        }
+    }
+
+    /// What happens at its deadline: guessing needs a default, and a guess that can be mended.
+    #[must_use]
+    pub fn rule(&self) -> Option<AtDeadline> {
+        self.deadline_minutes?;
+        match self.at_deadline.unwrap_or(AtDeadline::Wait) {
+            AtDeadline::Assume if self.default.is_empty() || !self.reversible => Some(AtDeadline::Escalate),
+            rule @ (AtDeadline::Wait | AtDeadline::Escalate | AtDeadline::Assume | AtDeadline::GoOn) => Some(rule),
+        }
+    }
+}
+
+/// What happens when nobody has answered by the deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtDeadline {
+    /// It goes on waiting.
+    Wait,
+    /// It becomes a full approval.
+    Escalate,
+    /// It goes on with the default, recorded as an assumption that can be overturned.
+    Assume,
+    /// It goes on: what it waited for is over.
+    GoOn,
+}
+
+/// A person's question about what a hold shows, and the agent's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// What the person wanted to know.
+    pub question: String,
+    /// What the agent said.
+    pub answer: String,
 }
 
 /// The one reason why a run waits.
@@ -100,6 +178,18 @@ pub struct Hold {
     /// Which question of the run this is, from 1; 0 for other holds.
     #[serde(default)]
     pub attempt_number: u32,
+    /// What people asked about it, and the answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// The task it is about, while tasks are worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// How it ends then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_deadline: Option<AtDeadline>,
     /// Binds a decision to what was shown.
     pub digest: Digest,
     /// The decisions it takes.
@@ -126,6 +216,10 @@ pub enum DecisionKind {
     Reject,
     /// A hint; the stage is done again with it.
     Suggest,
+    /// The person's own plan takes the place of the one shown.
+    ModifyPlan,
+    /// A question about what is shown; the hold comes back with the answer.
+    Ask,
     /// The answer to a question.
     Answer,
     /// No answer: the agent shall decide itself.
@@ -138,6 +232,14 @@ pub enum DecisionKind {
     Extend,
     /// More money.
     Raise,
+    /// Let an agent resolve the conflict.
+    Resolve,
+    /// Open a pull request instead of merging.
+    CreatePr,
+    /// The person works on the branch; the run waits.
+    TakeOver,
+    /// Go on after a pause.
+    Resume,
     /// End the run.
     Cancel,
 }
@@ -150,12 +252,18 @@ impl DecisionKind {
             Self::Approve => "approve",
             Self::Reject => "reject",
             Self::Suggest => "suggest",
+            Self::ModifyPlan => "modify_plan",
+            Self::Ask => "ask",
             Self::Answer => "answer",
             Self::Ignore => "ignore",
             Self::Retry => "retry",
             Self::AcceptAnyway => "accept_anyway",
             Self::Extend => "extend",
             Self::Raise => "raise",
+            Self::Resolve => "resolve",
+            Self::CreatePr => "create_pr",
+            Self::TakeOver => "take_over",
+            Self::Resume => "resume",
             Self::Cancel => "cancel",
         }
     }
@@ -180,6 +288,16 @@ pub enum Decision {
         /// The hint.
         text: String,
     },
+    /// The person's own version takes the place of the one shown.
+    ModifyPlan {
+        /// The whole text: JSON for a plan of tasks, Markdown for the rest.
+        plan: String,
+    },
+    /// A question about what is shown.
+    Ask {
+        /// What the person wants to know.
+        question: String,
+    },
     /// The answer to a question.
     Answer {
         /// The text, or the chosen options.
@@ -191,6 +309,9 @@ pub enum Decision {
     Retry {
         /// Guidance for the next try.
         feedback: Option<String>,
+        /// Another model for the role, from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelName>,
     },
     /// Go on although validation failed.
     AcceptAnyway {
@@ -207,6 +328,14 @@ pub enum Decision {
         /// Added to the limit.
         by: Micros,
     },
+    /// Let an agent resolve the conflict.
+    Resolve,
+    /// Open a pull request instead of merging.
+    CreatePr,
+    /// The person works on the branch; the run waits.
+    TakeOver,
+    /// Go on after a pause.
+    Resume,
     /// End the run.
     Cancel {
         /// Why.
@@ -222,12 +351,18 @@ impl Decision {
             Self::Approve { .. } => DecisionKind::Approve,
             Self::Reject { .. } => DecisionKind::Reject,
             Self::Suggest { .. } => DecisionKind::Suggest,
+            Self::ModifyPlan { .. } => DecisionKind::ModifyPlan,
+            Self::Ask { .. } => DecisionKind::Ask,
             Self::Answer { .. } => DecisionKind::Answer,
             Self::Ignore => DecisionKind::Ignore,
             Self::Retry { .. } => DecisionKind::Retry,
             Self::AcceptAnyway { .. } => DecisionKind::AcceptAnyway,
             Self::Extend { .. } => DecisionKind::Extend,
             Self::Raise { .. } => DecisionKind::Raise,
+            Self::Resolve => DecisionKind::Resolve,
+            Self::CreatePr => DecisionKind::CreatePr,
+            Self::TakeOver => DecisionKind::TakeOver,
+            Self::Resume => DecisionKind::Resume,
             Self::Cancel { .. } => DecisionKind::Cancel,
         }
     }

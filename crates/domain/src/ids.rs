@@ -28,6 +28,17 @@ impl RunId {
         Self(text)
     }
 
+    /// So many salts are tried for a child's id before its start is given up.
+    pub const SALTS: u32 = 8;
+
+    /// The id of a task's child run: always the same for the same child, so that a repeat finds it. `salt` rises when
+    /// another run has the short id already.
+    #[must_use]
+    pub fn child_of(parent: &Self, task: &str, attempt: u32, salt: u32) -> Self {
+        let digest = crate::Digest::of([parent.as_str(), task, &attempt.to_string(), &salt.to_string()]);
+        Self::from_bits(u64::from_str_radix(&digest.as_str()[..15], 16).unwrap_or(0))
+    }
+
     /// The first group, which names the branch; the store keeps it unique.
     #[must_use]
     pub fn short(&self) -> &str {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evolve::advance;
-use crate::{Effect, Event, HoldId, Phase, Recorded, Run, RunId, Work};
+use crate::{DecisionKind, Effect, Event, HoldId, Phase, Recorded, Run, RunId, TaskStatus, Work};
 
 /// A rule that a log breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,9 @@ struct Seen {
     requested: BTreeMap<u32, Effect>,
     used: BTreeSet<HoldId>,
     approved_commits: BTreeSet<String>,
-    passed: BTreeSet<String>,
+    // Stages a person let pass without a plain approval: with their own version, or as they were.
+    let_pass: BTreeSet<String>,
+    done_children: BTreeSet<String>,
 }
 
 struct Checker {
@@ -69,14 +71,29 @@ impl Checker {
                 }
             }
             Event::ApprovalRejected { hold, digest, by, .. }
-            | Event::ClarificationAnswered { hold, digest, by, .. }
-            | Event::DecisionMade { hold, digest, by, .. } => self.used(recorded, *hold, digest.as_str(), &by.name),
-            Event::ValidationPassed { commit, .. } => {
-                self.seen.passed.insert(commit.to_string());
+            | Event::ClarificationAnswered { hold, digest, by, .. } => {
+                self.used(recorded, *hold, digest.as_str(), &by.name);
+            }
+            Event::DecisionMade { hold, digest, by, decision } => {
+                self.used(recorded, *hold, digest.as_str(), &by.name);
+                let stage = self.run.hold().and_then(|hold| hold.stage.clone());
+                if let (Some(stage), true) = (stage, lets_pass(decision.kind())) {
+                    self.seen.let_pass.insert(stage);
+                }
             }
             Event::BranchMerged { validated, .. } => {
-                if !self.seen.passed.contains(validated.as_str()) {
-                    self.broken(recorded, 7, format!("merged although validation did not pass for {validated}"));
+                if self.run.validated.as_ref() != Some(validated) {
+                    self.broken(recorded, 7, format!("merged although not every gate passed for {validated}"));
+                }
+            }
+            Event::ChildEnded { task, ending, .. } => {
+                if *ending == crate::Ending::Completed {
+                    self.seen.done_children.insert(task.clone());
+                }
+            }
+            Event::ChildMerged { task, .. } => {
+                if !self.seen.done_children.remove(task) {
+                    self.broken(recorded, 7, format!("task `{task}` was merged although its run did not end well"));
                 }
             }
             Event::SpendRecorded { effect, call, .. } => {
@@ -92,11 +109,29 @@ impl Checker {
             | Event::ApprovalRequested { .. }
             | Event::ClarificationRequested { .. }
             | Event::HoldPlaced { .. }
+            | Event::DeadlinePassed { .. }
+            | Event::AssumptionMade { .. }
+            | Event::AssumptionOverturned { .. }
+            | Event::PauseAsked { .. }
+            | Event::ConversationAdvanced { .. }
+            | Event::AgentAnswered { .. }
+            | Event::TasksPlanned { .. }
+            | Event::TaskAdded { .. }
+            | Event::ChildStarted { .. }
+            | Event::ChildConflicted { .. }
+            | Event::TaskRetried { .. }
+            | Event::TaskFailed { .. }
+            | Event::TaskSkipped { .. }
+            | Event::TaskStrayed { .. }
+            | Event::PulseCompleted { .. }
+            | Event::ReflectionRecorded { .. }
+            | Event::PrOpened { .. }
             | Event::AutoAdvanced { .. }
             | Event::AgentCrashed { .. }
             | Event::ImplementationSucceeded { .. }
             | Event::ImplementationFailed { .. }
             | Event::ProofRecorded { .. }
+            | Event::ValidationPassed { .. }
             | Event::ValidationFailed { .. }
             | Event::RecordWritten { .. }
             | Event::BranchPublished { .. }
@@ -113,7 +148,10 @@ impl Checker {
             recorded.event,
             Event::SpendRecorded { .. }
                 | Event::EffectFinished { .. }
-                | Event::EffectRequested { effect: Effect::CleanUp, .. }
+                | Event::EffectRequested {
+                    effect: Effect::CleanUp | Effect::TellParent | Effect::TellChild { .. },
+                    ..
+                }
         );
         if !annotation {
             self.broken(recorded, 2, "something happened after the end");
@@ -135,6 +173,45 @@ impl Checker {
             && task.envelope.is_none_or(|envelope| envelope > left)
         {
             self.broken(recorded, 9, "an agent was given more than is left");
+        }
+        if let Effect::StartChild(child) = effect {
+            self.child_wanted(recorded, child);
+        }
+    }
+
+    /// Rules 9, 14 and 18: a task starts when what it depends on is merged, there is room, and money.
+    fn child_wanted(&mut self, recorded: &Recorded, child: &crate::ChildTask) {
+        let Some(state) = self.run.task(&child.task) else {
+            return self.broken(recorded, 18, format!("there is no task `{}`", child.task));
+        };
+        let unmet = state
+            .task
+            .depends_on
+            .iter()
+            .find(|id| self.run.task(id).is_none_or(|other| other.status != TaskStatus::Merged));
+        let unmet = unmet.cloned();
+        let Some(index) = self.run.current_stage() else {
+            return self.broken(recorded, 18, format!("task `{}` started outside of any stage", child.task));
+        };
+        let Work::Delegate { agents, .. } = self.run.stage(index).work else {
+            return self.broken(
+                recorded,
+                18,
+                format!("task `{}` started in a stage that does not delegate", child.task),
+            );
+        };
+        let busy = self.run.tasks.iter().filter(|task| task.status.has_child()).count();
+        let given = child.budget;
+        if let Some(id) = unmet {
+            self.broken(recorded, 18, format!("task `{}` started before `{id}` was merged", child.task));
+        }
+        if busy >= usize::try_from(agents).unwrap_or(usize::MAX) {
+            self.broken(recorded, 14, format!("task `{}` started although {agents} agents are at work", child.task));
+        }
+        if let Some(left) = self.run.envelope()
+            && given.is_none_or(|given| given > left)
+        {
+            self.broken(recorded, 9, format!("task `{}` was given more than is left", child.task));
         }
     }
 
@@ -171,10 +248,14 @@ impl Checker {
             return;
         }
         let stage = self.run.stage(previous);
-        let manual = stage.gate.resolve(&self.run.opened().config.trust) == crate::Gate::Manual;
+        let config = &self.run.opened().config;
+        let required = config.require_approval.contains(&stage.name);
+        let manual = stage.gate.resolve(&config.trust) == crate::Gate::Manual || required;
+        let skipped = matches!(stage.work, Work::Converse { .. }) && config.skip_clarification;
+        let let_pass = self.seen.let_pass.remove(&stage.name) || skipped;
         let made = self.run.artifacts.iter().rev().find(|artifact| artifact.stage == stage.name);
         let approved = made.is_some_and(|made| self.seen.approved_commits.contains(made.commit.as_str()));
-        if manual && !approved {
+        if manual && !approved && !let_pass {
             let message = format!("`{}` was left without an approval", stage.name);
             self.broken(recorded, 6, message);
         }
@@ -196,10 +277,20 @@ impl Checker {
             if state.revisions > stage.revisions {
                 found.push((10, format!("`{}` was sent back more often than its cap", stage.name)));
             }
-            if let Work::Judge { rounds, .. } = &stage.work
+            if let Some(rounds) = stage.work.rounds()
                 && state.fails > rounds + state.rounds_granted + 1
             {
                 found.push((10, format!("`{}` failed more often than its rounds", stage.name)));
+            }
+            if let Work::Pursue { iterations } = &stage.work
+                && state.iterations > iterations + state.iterations_granted
+            {
+                found.push((10, format!("`{}` went on longer than its iterations", stage.name)));
+            }
+            if let Work::Converse { rounds } = &stage.work
+                && state.turns > run.opened().config.max_clarification_rounds.unwrap_or(*rounds).max(1)
+            {
+                found.push((10, format!("`{}` talked longer than its rounds", stage.name)));
             }
         }
         if let Phase::Holding { hold } = &run.phase
@@ -210,5 +301,27 @@ impl Checker {
         for (rule, message) in found {
             self.broken(recorded, rule, message);
         }
+    }
+}
+
+/// Decisions by which a person lets a stage pass without a plain approval.
+fn lets_pass(kind: DecisionKind) -> bool {
+    match kind {
+        DecisionKind::Approve
+        | DecisionKind::ModifyPlan
+        | DecisionKind::AcceptAnyway
+        | DecisionKind::CreatePr
+        | DecisionKind::TakeOver => true,
+        DecisionKind::Reject
+        | DecisionKind::Suggest
+        | DecisionKind::Ask
+        | DecisionKind::Answer
+        | DecisionKind::Ignore
+        | DecisionKind::Retry
+        | DecisionKind::Extend
+        | DecisionKind::Raise
+        | DecisionKind::Resolve
+        | DecisionKind::Resume
+        | DecisionKind::Cancel => false,
     }
 }

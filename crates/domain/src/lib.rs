@@ -14,29 +14,41 @@ mod evolve;
 mod hold;
 mod ids;
 mod invariants;
+mod kin;
 mod money;
 mod names;
 mod outcome;
+mod plan;
 mod playbook;
+mod reflection;
+mod risk;
 mod run;
 mod status;
+mod task;
 mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
-pub use command::{Command, Decide, Rejection, Report, SpendReport, Start};
-pub use config::{ConfigError, Gate, GitPolicy, ModelName, Policy, RunConfig, Trust, TrustKey};
+pub use command::{ChildReport, Command, Decide, Rejection, Report, SpendReport, Start};
+pub use config::{ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, RunConfig, Trust, TrustKey};
 pub use decide::{Ctx, decide};
 pub use digest::Digest;
-pub use effect::{AgentTask, Effect, LandPolicy, Session};
+pub use effect::{AgentTask, ChildMerge, ChildTask, ChildWord, Effect, LandPolicy, Purpose, Session};
 pub use event::{Event, Recorded};
 pub use evolve::{evolve, replay};
-pub use hold::{Actor, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
+pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
 pub use invariants::{Violation, check_log};
 pub use money::Micros;
-pub use names::{branch_name, slug};
+pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};
-pub use playbook::{Playbook, PlaybookError, Stage, Work};
-pub use run::{Answer, Ending, FinishStep, Note, NoteKind, Phase, Run, Spend, StageState, Step, Timer, TimerKind};
+pub use plan::{Overlap, Plan, PlanError, Task, strayed};
+pub use playbook::{OnOverlap, Playbook, PlaybookError, Stage, StageGate, WhenStuck, Work};
+pub use reflection::Reflection;
+pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
+pub use run::{
+    Answer, Assumption, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run, Said, Spend,
+    StageState, Step, Timer, TimerKind,
+};
 pub use status::Status;
+pub use task::{TaskState, TaskStatus};
 pub use why::{Why, why};

@@ -1,6 +1,6 @@
 //! Names derived from a request: slug and branch.
 
-use crate::RunId;
+use crate::{Parent, RunId};
 
 /// A short, safe name from free text: `Add login with OAuth!` becomes `add-login-with-oauth`.
 #[must_use]
@@ -31,6 +31,13 @@ pub fn slug(text: &str) -> String {
 #[must_use]
 pub fn branch_name(id: &RunId, request: &str) -> String {
     format!("autonomous/{}-{}", id.short(), slug(request))
+}
+
+/// The branch a child run works on: its parent's, with the task's number.
+#[must_use]
+pub fn child_branch_name(parent: &Parent) -> String {
+    let again = if parent.attempt > 1 { format!("-{}", parent.attempt) } else { String::new() };
+    format!("{}-task-{}{again}", parent.branch, parent.number)
 }
 
 #[cfg(test)]

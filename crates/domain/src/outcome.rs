@@ -1,8 +1,9 @@
 //! Outcomes: what came of an effect.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, CommitId, Proof, Question, Review};
+use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId};
 
 /// What came of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,59 @@ pub enum Outcome {
     AgentStopped {
         /// Its unfinished tree.
         wip: Option<CommitId>,
+    },
+    /// The artifact is committed.
+    ArtifactCommitted {
+        /// It.
+        artifact: Box<Artifact>,
+    },
+    /// What the person wrote cannot be used.
+    ArtifactRefused {
+        /// Why.
+        reason: String,
+    },
+    /// What the person did on the branch is ours now.
+    Adopted {
+        /// As code.
+        artifact: Box<Artifact>,
+    },
+    /// There is nothing on the branch that could be taken up.
+    NotAdopted {
+        /// Why.
+        reason: String,
+    },
+    /// The child run has begun.
+    ChildStarted {
+        /// Which.
+        child: RunId,
+    },
+    /// What the child made is on the run's branch.
+    ChildMerged {
+        /// The branch's new tip.
+        commit: CommitId,
+        /// Digest of its tree.
+        digest: Digest,
+        /// Paths it changed.
+        files: Vec<String>,
+    },
+    /// It does not merge.
+    ChildConflicts {
+        /// Paths that conflict.
+        paths: Vec<String>,
+        /// A commit with both versions between conflict markers; `None` when markers were left behind.
+        marked: Option<CommitId>,
+    },
+    /// The other run has been told, or is over.
+    Told,
+    /// The pull request is open.
+    PullRequestOpened {
+        /// Where.
+        url: String,
+    },
+    /// The forge did not take it.
+    PullRequestRefused {
+        /// What it said.
+        reason: String,
     },
     /// The user's repository has the branch.
     Published,
@@ -88,6 +142,42 @@ pub enum AgentEnd {
         /// One or more questions, never none.
         questions: Vec<Question>,
     },
+    /// A turn of a conversation with the person.
+    Said {
+        /// Whether all is clear.
+        ready: bool,
+        /// The questions, or the summary.
+        message: String,
+    },
+    /// The answer to a person's question.
+    Answered {
+        /// The answer.
+        text: String,
+    },
+    /// One iteration towards a goal is over and more are needed.
+    Reflected {
+        /// What it says.
+        reflection: Reflection,
+    },
+    /// It asks for more time.
+    NeedsTime {
+        /// How much more.
+        minutes: u32,
+        /// Why.
+        reason: String,
+    },
+    /// It wants to do something that needs a yes.
+    NeedsPermission {
+        /// What and why.
+        request: String,
+    },
+    /// The provider's usage window is spent.
+    QuotaSpent {
+        /// What the provider said.
+        reason: String,
+        /// When the window opens again, if that is known.
+        resets_at: Option<Timestamp>,
+    },
     /// It ended without handing anything in.
     Crashed {
         /// What is known.
@@ -116,6 +206,10 @@ pub struct Submission {
     pub decisions: Vec<DecisionNote>,
     /// The verdict, from judges.
     pub review: Option<Review>,
+    /// The tasks, from planners of tasks.
+    pub plan: Option<Plan>,
+    /// How an iteration ended that met its goal.
+    pub reflection: Option<Reflection>,
 }
 
 /// A choice an agent made, for `context.json` and the project's memory.
@@ -140,12 +234,28 @@ impl Outcome {
             Self::AgentEnded { end, .. } => match end {
                 AgentEnd::Submitted(_) => "submitted",
                 AgentEnd::Asked { .. } => "asked",
+                AgentEnd::Said { .. } => "said",
+                AgentEnd::Answered { .. } => "answered",
+                AgentEnd::Reflected { .. } => "reflected",
+                AgentEnd::NeedsTime { .. } => "needs_time",
+                AgentEnd::NeedsPermission { .. } => "needs_permission",
+                AgentEnd::QuotaSpent { .. } => "quota_spent",
                 AgentEnd::Crashed { .. } => "crashed",
                 AgentEnd::ModelFailed { .. } => "model_failed",
                 AgentEnd::BudgetSpent { .. } => "budget_spent",
             },
             Self::Proved { .. } => "proved",
             Self::AgentStopped { .. } => "agent_stopped",
+            Self::ArtifactCommitted { .. } => "artifact_committed",
+            Self::ArtifactRefused { .. } => "artifact_refused",
+            Self::Adopted { .. } => "adopted",
+            Self::NotAdopted { .. } => "not_adopted",
+            Self::ChildStarted { .. } => "child_started",
+            Self::ChildMerged { .. } => "child_merged",
+            Self::ChildConflicts { .. } => "child_conflicts",
+            Self::Told => "told",
+            Self::PullRequestOpened { .. } => "pull_request_opened",
+            Self::PullRequestRefused { .. } => "pull_request_refused",
             Self::Published => "published",
             Self::RecordWritten { .. } => "record_written",
             Self::Landed { .. } => "landed",
@@ -163,17 +273,35 @@ impl Outcome {
     pub fn problem(&self) -> Option<String> {
         match self {
             Self::AgentEnded { end, .. } => match end {
-                AgentEnd::Crashed { reason } | AgentEnd::ModelFailed { reason } | AgentEnd::BudgetSpent { reason } => {
-                    Some(reason.clone())
-                }
-                AgentEnd::Submitted(_) | AgentEnd::Asked { .. } => None,
+                AgentEnd::Crashed { reason }
+                | AgentEnd::ModelFailed { reason }
+                | AgentEnd::BudgetSpent { reason }
+                | AgentEnd::QuotaSpent { reason, .. } => Some(reason.clone()),
+                AgentEnd::Submitted(_)
+                | AgentEnd::Asked { .. }
+                | AgentEnd::Said { .. }
+                | AgentEnd::Answered { .. }
+                | AgentEnd::Reflected { .. }
+                | AgentEnd::NeedsTime { .. }
+                | AgentEnd::NeedsPermission { .. } => None,
             },
-            Self::NotLanded { reason, .. } | Self::PushRefused { reason } => Some(reason.clone()),
+            Self::NotLanded { reason, .. }
+            | Self::PushRefused { reason }
+            | Self::ArtifactRefused { reason }
+            | Self::NotAdopted { reason }
+            | Self::PullRequestRefused { reason } => Some(reason.clone()),
+            Self::ChildConflicts { paths, .. } => Some(format!("it conflicts in {}", paths.join(", "))),
             Self::LandingUnproven { .. } => Some("merged with the moved base, the checks fail".to_owned()),
             Self::Failed { message, .. } => Some(message.clone()),
             Self::BranchOpened { .. }
             | Self::Proved { .. }
             | Self::AgentStopped { .. }
+            | Self::ArtifactCommitted { .. }
+            | Self::Adopted { .. }
+            | Self::ChildStarted { .. }
+            | Self::ChildMerged { .. }
+            | Self::Told
+            | Self::PullRequestOpened { .. }
             | Self::Published
             | Self::RecordWritten { .. }
             | Self::Landed { .. }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
-    Actor, Artifact, ArtifactKind, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId, Micros, Playbook, Proof,
-    Question, Review, RunConfig, RunId, Session, Stage,
+    Actor, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId, Micros,
+    ModelName, Plan, Playbook, Proof, Purpose, Question, Reflection, Review, RunConfig, RunId, Session, Stage,
+    TaskState,
 };
 
 /// One request worked through one playbook on one branch.
@@ -41,6 +44,38 @@ pub struct Run {
     pub pending_questions: Vec<Question>,
     /// Choices the agents made.
     pub decisions: Vec<DecisionNote>,
+    /// What agent and person said to each other before the work.
+    pub conversation: Vec<Said>,
+    /// What people asked about the artifact on hold, and the answers.
+    pub asked: Vec<Asked>,
+    /// The plan of tasks, once there is one.
+    pub plan: Option<Arc<Plan>>,
+    /// Its tasks as they stand, in plan order.
+    pub tasks: Vec<TaskState>,
+    /// Tasks that expect to touch the same files.
+    pub overlaps: Vec<crate::Overlap>,
+    /// Paths that merged tasks changed.
+    pub merged_files: std::collections::BTreeSet<String>,
+    /// What was said at the end of each iteration towards a goal.
+    pub reflections: Vec<Reflection>,
+    /// Choices that were made because nobody answered in time.
+    pub assumptions: Vec<Assumption>,
+    /// Models that people chose on the way, per role.
+    pub models: BTreeMap<String, ModelName>,
+    /// Who asked for a pause that has not begun.
+    pub pausing: Option<Pausing>,
+    /// The stage to go back to as soon as what is being done ends.
+    pub rewind: Option<String>,
+    /// The stage a person works on themselves.
+    pub taken_over: Option<String>,
+    /// Whether a person said at the end that it shall be merged.
+    pub merge_approved: bool,
+    /// Whether the person wants a pull request instead of a merge.
+    pub wants_pr: bool,
+    /// Where the pull request is.
+    pub pull_request: Option<String>,
+    /// The last code a person said yes to.
+    pub approved_code: Option<CommitId>,
     /// The last proof.
     pub proof: Option<Proof>,
     /// The last verdict.
@@ -90,6 +125,65 @@ pub struct Opened {
     pub by: Actor,
     /// When.
     pub at: Timestamp,
+    /// The run it is a part of.
+    pub parent: Option<Parent>,
+}
+
+/// The run that a child works for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parent {
+    /// The parent.
+    pub run: RunId,
+    /// The parent's branch, whose name the child's begins with.
+    pub branch: String,
+    /// The task it works on.
+    pub task: String,
+    /// Which task of the plan, from 1.
+    pub number: u32,
+    /// Which child of the task, from 1.
+    pub attempt: u32,
+    /// Where its branch starts.
+    pub at: CommitId,
+    /// Files between whose conflict markers it shall choose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolve: Vec<String>,
+    /// What went wrong in the try before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Something said in a clarifying conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// `agent`, or the person's name.
+    pub by: String,
+    /// What.
+    pub text: String,
+}
+
+/// A choice that was made because nobody answered in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assumption {
+    /// Which of the run, from 1.
+    pub number: u32,
+    /// The stage that goes on with it.
+    pub stage: String,
+    /// What was asked.
+    pub question: Question,
+    /// What is assumed.
+    pub answer: Vec<String>,
+    /// Whether a person said that it is wrong.
+    pub overturned: bool,
+}
+
+/// A pause that has been asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pausing {
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    pub reason: Option<String>,
 }
 
 /// Where a run stands.
@@ -110,6 +204,11 @@ pub enum Phase {
         step: Step,
         /// By this effect.
         effect: u32,
+    },
+    /// Child runs work on the tasks of a stage.
+    Delegating {
+        /// Which stage.
+        stage: usize,
     },
     /// A stage's gate was passed; the branch is shown to the world.
     Publishing {
@@ -140,8 +239,12 @@ pub enum Phase {
 /// What of a stage is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// It has begun, and nothing is wished for yet.
+    Begin,
     /// An agent works.
     Agent,
+    /// What a person wrote, did or confirmed is taken in.
+    TakeIn,
     /// The declared checks run.
     Prove,
 }
@@ -157,12 +260,15 @@ pub enum FinishStep {
     Land,
     /// The remote gets the branch.
     Push,
+    /// A pull request is opened.
+    PullRequest,
     /// The workspace is given back.
     CleanUp,
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Ending {
     /// Well.
     Completed,
@@ -191,6 +297,20 @@ pub struct StageState {
     pub completed_at: Option<Timestamp>,
     /// Unfinished tree of this visit.
     pub wip: Option<CommitId>,
+    /// Whether an agent has begun a conversation in this visit.
+    pub begun: bool,
+    /// Turns the agent spoke in a clarifying conversation.
+    pub turns: u32,
+    /// Tasks done, of a stage that works in pulses.
+    pub pulses: u32,
+    /// Iterations done towards a goal.
+    pub iterations: u32,
+    /// Iterations a person added.
+    pub iterations_granted: u32,
+    /// Questions people asked about what it made.
+    pub asks: u32,
+    /// The commit it passed for, if it judges or proves.
+    pub passed_for: Option<CommitId>,
 }
 
 /// Something said that the next prompt of a stage must carry.
@@ -217,6 +337,8 @@ pub enum NoteKind {
     Validation,
     /// A person's guidance for another try.
     Guidance,
+    /// A person said that an assumption was wrong.
+    Correction,
 }
 
 /// A question and what came of it.
@@ -243,6 +365,8 @@ pub struct Answer {
 pub struct Spend {
     /// What is known to be spent.
     pub cost: Micros,
+    /// What child runs spent, of those that are over.
+    pub children: Micros,
     /// Tokens sent.
     pub input_tokens: u64,
     /// Tokens received.
@@ -271,8 +395,8 @@ pub struct Decided {
 /// A clock that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
-    /// The effect it watches over.
-    pub id: u32,
+    /// The effect or the hold it watches over; their numbers never meet.
+    pub id: u64,
     /// When it is due.
     pub at: Timestamp,
     /// What for.
@@ -284,6 +408,21 @@ pub struct Timer {
 pub enum TimerKind {
     /// The agent's time for the stage.
     StageTimeout,
+    /// A hold's deadline.
+    HoldDeadline,
+}
+
+impl Timer {
+    // Effects and holds are numbered apart; this keeps their timers apart too.
+    const HOLDS: u64 = 1 << 32;
+
+    pub(crate) fn of_effect(number: u32, at: Timestamp) -> Self {
+        Self { id: u64::from(number), at, kind: TimerKind::StageTimeout }
+    }
+
+    pub(crate) fn of_hold(hold: HoldId, at: Timestamp) -> Self {
+        Self { id: Self::HOLDS + hold.0, at, kind: TimerKind::HoldDeadline }
+    }
 }
 
 impl Run {
@@ -305,6 +444,22 @@ impl Run {
             questions_asked: 0,
             pending_questions: Vec::new(),
             decisions: Vec::new(),
+            conversation: Vec::new(),
+            asked: Vec::new(),
+            plan: None,
+            tasks: Vec::new(),
+            overlaps: Vec::new(),
+            merged_files: std::collections::BTreeSet::new(),
+            reflections: Vec::new(),
+            assumptions: Vec::new(),
+            models: BTreeMap::new(),
+            pausing: None,
+            rewind: None,
+            taken_over: None,
+            merge_approved: false,
+            wants_pr: false,
+            pull_request: None,
+            approved_code: None,
             proof: None,
             review: None,
             validated: None,
@@ -342,7 +497,9 @@ impl Run {
     #[must_use]
     pub fn current_stage(&self) -> Option<usize> {
         match &self.phase {
-            Phase::Working { stage, .. } | Phase::Publishing { stage, .. } => Some(*stage),
+            Phase::Working { stage, .. } | Phase::Publishing { stage, .. } | Phase::Delegating { stage } => {
+                Some(*stage)
+            }
             Phase::Holding { hold } => hold.stage.as_deref().and_then(|name| self.opened().playbook.index_of(name)),
             Phase::Unopened | Phase::Opening { .. } | Phase::Finishing { .. } | Phase::Ended { .. } => None,
         }
@@ -356,18 +513,30 @@ impl Run {
             Phase::Unopened
             | Phase::Opening { .. }
             | Phase::Working { .. }
+            | Phase::Delegating { .. }
             | Phase::Publishing { .. }
             | Phase::Finishing { .. }
             | Phase::Ended { .. } => None,
         }
     }
 
-    /// The clock that is set: at most one, over the agent that works.
+    /// The clock that is set: at most one, over the agent that works or the hold that has a deadline.
     #[must_use]
     pub fn timer(&self) -> Option<Timer> {
+        if let Some(hold) = self.hold() {
+            return hold.deadline.map(|at| Timer::of_hold(hold.id, at));
+        }
         self.open_effects.iter().find_map(|(number, effect)| match effect {
-            Effect::RunAgent(task) => Some(Timer { id: *number, at: task.deadline, kind: TimerKind::StageTimeout }),
+            Effect::RunAgent(task) => Some(Timer::of_effect(*number, task.deadline)),
             Effect::OpenBranch
+            | Effect::OpenChildBranch
+            | Effect::CommitArtifact { .. }
+            | Effect::Adopt { .. }
+            | Effect::StartChild(_)
+            | Effect::MergeChild(_)
+            | Effect::TellChild { .. }
+            | Effect::TellParent
+            | Effect::OpenPullRequest { .. }
             | Effect::Prove { .. }
             | Effect::StopAgent { .. }
             | Effect::Publish { .. }
@@ -384,10 +553,60 @@ impl Run {
         self.artifacts.iter().rev().find(|artifact| artifact.kind == kind)
     }
 
-    /// What may still be spent.
+    /// The newest code, which is what is judged, proven and merged.
+    #[must_use]
+    pub fn code(&self) -> Option<&Artifact> {
+        self.artifacts.iter().rev().find(|artifact| artifact.kind.is_code())
+    }
+
+    /// What may still be spent: what child runs were given counts as spent while they work.
     #[must_use]
     pub fn envelope(&self) -> Option<Micros> {
-        self.budget.map(|budget| budget.minus(self.spend.cost))
+        let given = self.tasks.iter().filter(|task| task.status.has_child()).filter_map(|task| task.budget);
+        let spent = given.fold(self.spend.cost.plus(self.spend.children), Micros::plus);
+        self.budget.map(|budget| budget.minus(spent))
+    }
+
+    /// What was spent in all, child runs that are over included.
+    #[must_use]
+    pub fn cost(&self) -> Micros {
+        self.spend.cost.plus(self.spend.children)
+    }
+
+    /// The model that plays a role.
+    #[must_use]
+    pub fn model(&self, role: &str) -> Option<&ModelName> {
+        self.models.get(role).or_else(|| self.opened().config.models.get(role))
+    }
+
+    /// What the next agent of a stage is wanted for.
+    #[must_use]
+    pub fn purpose(&self, index: usize) -> Purpose {
+        let state = &self.stages[index];
+        match &self.stage(index).work {
+            // Once every task was worked, what comes back is mended as a whole.
+            crate::Work::Produce { pulses: true, .. } if state.pulses < self.pulses() => {
+                Purpose::Pulse { number: state.pulses + 1 }
+            }
+            crate::Work::Pursue { .. } => Purpose::Iterate { number: state.iterations + 1 },
+            crate::Work::Converse { .. }
+            | crate::Work::Produce { .. }
+            | crate::Work::Judge { .. }
+            | crate::Work::Prove { .. }
+            | crate::Work::Delegate { .. } => Purpose::Stage,
+        }
+    }
+
+    /// Tasks of the plan, for stages that work in pulses.
+    #[must_use]
+    pub fn pulses(&self) -> u32 {
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A task by its id.
+    #[must_use]
+    pub fn task(&self, id: &str) -> Option<&TaskState> {
+        self.tasks.iter().find(|state| state.task.id == id)
     }
 
     /// Whether it is over.

@@ -34,13 +34,19 @@ impl Status {
     pub fn of(run: &Run) -> Self {
         match &run.phase {
             Phase::Unopened => Self::Queued,
-            Phase::Opening { .. } | Phase::Working { .. } | Phase::Publishing { .. } | Phase::Finishing { .. } => {
-                Self::Running
-            }
+            Phase::Opening { .. }
+            | Phase::Working { .. }
+            | Phase::Delegating { .. }
+            | Phase::Publishing { .. }
+            | Phase::Finishing { .. } => Self::Running,
             Phase::Holding { hold } => match hold.kind {
-                HoldKind::Approval | HoldKind::Fix => Self::AwaitingApproval,
+                HoldKind::Approval | HoldKind::Confirm | HoldKind::Fix | HoldKind::Permission | HoldKind::Review => {
+                    Self::AwaitingApproval
+                }
                 HoldKind::Clarification => Self::AwaitingClarification,
-                HoldKind::Timeout | HoldKind::Model | HoldKind::Budget => Self::Paused,
+                HoldKind::Timeout | HoldKind::Model | HoldKind::Quota | HoldKind::Budget | HoldKind::Paused => {
+                    Self::Paused
+                }
                 HoldKind::Conflict | HoldKind::Credentials | HoldKind::Stuck => Self::Stuck,
             },
             Phase::Ended { ending } => match ending {

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::handle::Refusal;
-use crate::{EffectRunner, Engine, Job, Leased, Slots, SpendSink, Weight, boundary};
+use crate::{EffectRunner, Engine, Job, Leased, Slots, SpendSink, Weight, boundary, kin};
 
 /// The effects in the air.
 pub(crate) struct Flights {
@@ -115,7 +115,10 @@ async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine
     let word = job.effect.word();
     tracing::debug!(effect = %id, word, "effect starts");
     boundary("effect.before");
-    let outcome = runner.run(job).await;
+    let outcome = match kin::run(&engine, &job).await {
+        Some(outcome) => outcome,
+        None => runner.run(job).await,
+    };
     boundary("effect.after");
     tracing::debug!(effect = %id, word, outcome = outcome.word(), "effect ended");
     loop {

@@ -7,6 +7,7 @@ mod boundary;
 mod desk;
 mod flights;
 mod handle;
+mod kin;
 mod ports;
 mod row;
 mod timers;

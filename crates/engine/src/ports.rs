@@ -139,6 +139,14 @@ impl Weight {
         match effect {
             Effect::RunAgent(_) | Effect::Prove { .. } | Effect::Land(_) => Self::Heavy,
             Effect::OpenBranch
+            | Effect::OpenChildBranch
+            | Effect::CommitArtifact { .. }
+            | Effect::Adopt { .. }
+            | Effect::StartChild(_)
+            | Effect::MergeChild(_)
+            | Effect::TellChild { .. }
+            | Effect::TellParent
+            | Effect::OpenPullRequest { .. }
             | Effect::StopAgent { .. }
             | Effect::Publish { .. }
             | Effect::WriteRecord

@@ -73,9 +73,9 @@ fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask) -> Result
     let session = paths.session(&job.id.run, &task.session);
     let work = opened.playbook.index_of(&task.stage).map(|index| &run.stage(index).work);
     let kind = match work {
-        Some(Work::Produce { artifact: ArtifactKind::Spec }) | None => JobKind::Plan,
-        Some(Work::Produce { artifact: ArtifactKind::Code | ArtifactKind::ValidationReport }) => JobKind::Code,
+        Some(Work::Produce { artifact, .. }) if artifact.is_code() => JobKind::Code,
         Some(Work::Judge { .. }) => JobKind::Review,
+        Some(_) | None => JobKind::Plan,
     };
     let spec = text_of(repos, run, ArtifactKind::Spec)?;
     let (spec, previous) = match kind {
@@ -126,6 +126,7 @@ fn note_text(note: &Note) -> String {
         NoteKind::Feedback => "sent back",
         NoteKind::Validation => "validation failed",
         NoteKind::Guidance => "guidance",
+        NoteKind::Correction => "correction",
     };
     format!("{} ({kind}): {}", note.by, note.text)
 }

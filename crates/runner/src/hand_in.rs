@@ -52,7 +52,7 @@ impl Table<'_> {
         let commit = self.commit_files(&files, &text)?;
         let artifact =
             self.artifact(ArtifactKind::Spec, Some(path), &commit, Digest::of([body.as_str()]), title, Vec::new())?;
-        Ok(Ok(Submission { artifact, summary: String::new(), decisions, review: None }))
+        Ok(Ok(Submission { artifact, summary: String::new(), decisions, review: None, plan: None, reflection: None }))
     }
 
     fn pulse(&self, pulse: PulseHandIn) -> Taken {
@@ -78,7 +78,14 @@ impl Table<'_> {
         let changed = self.repos.private.diffstat(&head, &commit)?;
         let files = changed.into_iter().map(|change| change.path).take(MAX_FILES_LISTED).collect();
         let artifact = self.artifact(ArtifactKind::Code, None, &commit, Digest::of([tree.as_str()]), title, files)?;
-        Ok(Ok(Submission { artifact, summary: pulse.summary, decisions: pulse.decisions, review: None }))
+        Ok(Ok(Submission {
+            artifact,
+            summary: pulse.summary,
+            decisions: pulse.decisions,
+            review: None,
+            plan: None,
+            reflection: None,
+        }))
     }
 
     fn review(&self, review: domain::Review) -> Taken {
@@ -94,7 +101,14 @@ impl Table<'_> {
         let title = format!("validation {verdict}: {}", one_line(&review.summary));
         let digest = Digest::of([body.as_str()]);
         let artifact = self.artifact(ArtifactKind::ValidationReport, Some(path), &commit, digest, title, Vec::new())?;
-        Ok(Ok(Submission { artifact, summary: review.summary.clone(), decisions: Vec::new(), review: Some(review) }))
+        Ok(Ok(Submission {
+            artifact,
+            summary: review.summary.clone(),
+            decisions: Vec::new(),
+            review: Some(review),
+            plan: None,
+            reflection: None,
+        }))
     }
 
     fn commit_files(&self, files: &[(String, Vec<u8>)], text: &CommitText) -> Result<git::CommitId, Trouble> {
@@ -129,6 +143,7 @@ impl Table<'_> {
             digest,
             title,
             files,
+            risks: Vec::new(),
             created_at: wished_at(run, &self.job.id),
         })
     }

@@ -111,6 +111,14 @@ impl Hands {
 
     async fn act(&self, job: Job) -> Outcome {
         let done = match job.effect.clone() {
+            Effect::OpenChildBranch
+            | Effect::CommitArtifact { .. }
+            | Effect::Adopt { .. }
+            | Effect::StartChild(_)
+            | Effect::MergeChild(_)
+            | Effect::TellChild { .. }
+            | Effect::TellParent
+            | Effect::OpenPullRequest { .. } => Err(Trouble::new("not built yet")),
             Effect::OpenBranch => effects::open_branch::run(self, &job).await,
             Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
             Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,

@@ -1,6 +1,6 @@
 //! Reading what runs made, from the private repository. Never writes.
 
-use domain::{Artifact, ArtifactKind, Run};
+use domain::{Artifact, Run};
 
 use crate::git::{CappedDiff, ChangeStatus};
 use crate::hands::Hands;
@@ -47,14 +47,14 @@ impl Hands {
         let read = move || {
             let repos = Repos::open(&paths, &run)?;
             let commit = to_git(&artifact.commit)?;
-            match (artifact.kind, &artifact.path) {
-                (ArtifactKind::Code, _) | (ArtifactKind::Spec | ArtifactKind::ValidationReport, None) => {
+            match (artifact.kind.is_code(), &artifact.path) {
+                (true, _) | (false, None) => {
                     let diff = repos.private.diff_capped(&Repos::base_commit(&run)?, &commit, MAX_DIFF)?;
                     Ok(match diff {
                         CappedDiff::Whole(text) | CappedDiff::CutOff(text) => text,
                     })
                 }
-                (ArtifactKind::Spec | ArtifactKind::ValidationReport, Some(path)) => {
+                (false, Some(path)) => {
                     let bytes = repos.private.read_file(&commit, path)?;
                     let bytes = bytes.ok_or_else(|| Trouble::new(format!("`{path}` is not in commit {commit}")))?;
                     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -64,14 +64,18 @@ fn artifacts(run: &Run, log: &[Recorded]) -> Vec<Value> {
                 "version": artifact.version,
                 "approvedAt": approved_at(log, artifact.commit.as_str()),
             }),
-            ArtifactKind::Code => json!({
-                "type": "code",
+            ArtifactKind::Code | ArtifactKind::Handoff => json!({
+                "type": artifact.kind.word(),
                 "commitSha": artifact.commit,
                 "filesChanged": artifact.files,
                 "version": artifact.version,
             }),
-            ArtifactKind::ValidationReport => json!({
-                "type": "validation_report",
+            ArtifactKind::Requirement
+            | ArtifactKind::Scope
+            | ArtifactKind::Research
+            | ArtifactKind::Plan
+            | ArtifactKind::ValidationReport => json!({
+                "type": artifact.kind.word(),
                 "path": artifact.path,
                 "commitSha": artifact.commit,
                 "version": artifact.version,

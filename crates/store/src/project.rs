@@ -36,6 +36,25 @@ impl Marks {
                 | Event::EffectRequested { .. }
                 | Event::EffectFinished { .. }
                 | Event::ArtifactCreated { .. }
+                | Event::DeadlinePassed { .. }
+                | Event::AssumptionMade { .. }
+                | Event::AssumptionOverturned { .. }
+                | Event::PauseAsked { .. }
+                | Event::ConversationAdvanced { .. }
+                | Event::AgentAnswered { .. }
+                | Event::TasksPlanned { .. }
+                | Event::TaskAdded { .. }
+                | Event::ChildStarted { .. }
+                | Event::ChildEnded { .. }
+                | Event::ChildMerged { .. }
+                | Event::ChildConflicted { .. }
+                | Event::TaskRetried { .. }
+                | Event::TaskFailed { .. }
+                | Event::TaskSkipped { .. }
+                | Event::TaskStrayed { .. }
+                | Event::PulseCompleted { .. }
+                | Event::ReflectionRecorded { .. }
+                | Event::PrOpened { .. }
                 | Event::AutoAdvanced { .. }
                 | Event::AgentCrashed { .. }
                 | Event::ImplementationSucceeded { .. }
@@ -82,6 +101,25 @@ pub(crate) fn project(
         | Event::ApprovalRejected { .. }
         | Event::HoldPlaced { .. }
         | Event::DecisionMade { .. }
+        | Event::DeadlinePassed { .. }
+        | Event::AssumptionMade { .. }
+        | Event::AssumptionOverturned { .. }
+        | Event::PauseAsked { .. }
+        | Event::ConversationAdvanced { .. }
+        | Event::AgentAnswered { .. }
+        | Event::TasksPlanned { .. }
+        | Event::TaskAdded { .. }
+        | Event::ChildStarted { .. }
+        | Event::ChildEnded { .. }
+        | Event::ChildMerged { .. }
+        | Event::ChildConflicted { .. }
+        | Event::TaskRetried { .. }
+        | Event::TaskFailed { .. }
+        | Event::TaskSkipped { .. }
+        | Event::TaskStrayed { .. }
+        | Event::PulseCompleted { .. }
+        | Event::ReflectionRecorded { .. }
+        | Event::PrOpened { .. }
         | Event::AutoAdvanced { .. }
         | Event::AgentCrashed { .. }
         | Event::ImplementationSucceeded { .. }
@@ -137,6 +175,12 @@ fn answered(
         | Decision::Approve { .. }
         | Decision::Reject { .. }
         | Decision::Suggest { .. }
+        | Decision::ModifyPlan { .. }
+        | Decision::Ask { .. }
+        | Decision::Resolve
+        | Decision::CreatePr
+        | Decision::TakeOver
+        | Decision::Resume
         | Decision::Retry { .. }
         | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }

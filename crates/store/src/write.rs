@@ -224,10 +224,11 @@ fn timer(connection: &Connection, append: &Append, run: i64) -> Result<(), Store
                 ON CONFLICT DO UPDATE SET timer = excluded.timer, kind = excluded.kind, due = excluded.due";
             let kind = match timer.kind {
                 domain::TimerKind::StageTimeout => "stage_timeout",
+                domain::TimerKind::HoldDeadline => "hold_deadline",
             };
             let mut statement = connection.prepare_cached(sql).map_err(fault)?;
             statement
-                .execute(params![run, timer.id, kind, millis(timer.at), append.run.as_str()])
+                .execute(params![run, int(timer.id), kind, millis(timer.at), append.run.as_str()])
                 .map(drop)
                 .map_err(fault)
         }

@@ -44,6 +44,10 @@ fn hold(kind: HoldKind) -> Hold {
         artifact: (kind == HoldKind::Approval).then(|| samples::artifact(ArtifactKind::Spec, "planning", 1, 3)),
         question,
         attempt_number: 1,
+        asked: Vec::new(),
+        task: None,
+        deadline: None,
+        at_deadline: None,
         digest: Digest::of(["shown"]),
         allowed: vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::AcceptAnyway, DecisionKind::Cancel],
     }
@@ -61,7 +65,7 @@ fn every_event() -> Vec<Event> {
     let start = samples::start(samples::config());
     let (commit, stage) = (samples::commit(4), "planning".to_owned());
     let decision = Decision::Reject { feedback: "use Google".to_owned() };
-    vec![
+    let mut events = vec![
         Event::RunStarted {
             project: start.project,
             request: start.request,
@@ -69,6 +73,7 @@ fn every_event() -> Vec<Event> {
             config: start.config,
             branch: "autonomous/100000-add-login-with-oauth".to_owned(),
             by: by.clone(),
+            parent: None,
         },
         Event::BranchCreated { base: commit.clone() },
         Event::StageStarted { stage: stage.clone(), visit: 2 },
@@ -126,7 +131,76 @@ fn every_event() -> Vec<Event> {
         Event::BranchPushed { remote: "origin".to_owned() },
         Event::RunCompleted { commit },
         Event::RunFailed { reason: "no such branch".to_owned() },
-        Event::RunCancelled { by, reason: Some("changed my mind".to_owned()) },
+        Event::RunCancelled { by: by.clone(), reason: Some("changed my mind".to_owned()) },
+    ];
+    events.extend(team_events(by));
+    events
+}
+
+/// Events of conversations, assumptions, tasks, pulses and goals.
+fn team_events(by: domain::Actor) -> Vec<Event> {
+    let (commit, stage, task) = (samples::commit(4), "execution".to_owned(), "one".to_owned());
+    let child = samples::run_id(77);
+    let plan = samples::plan();
+    let first = plan.tasks[0].clone();
+    let overlap = domain::Overlap { first: task.clone(), second: "two".to_owned(), files: vec!["src/x.rs".to_owned()] };
+    vec![
+        Event::DeadlinePassed { hold: HoldId(9), then: domain::AtDeadline::Assume },
+        Event::AssumptionMade {
+            number: 1,
+            stage: stage.clone(),
+            question: domain::Question {
+                default: vec!["Google".to_owned()],
+                deadline_minutes: Some(30),
+                reversible: true,
+                at_deadline: Some(domain::AtDeadline::Assume),
+                ..samples::question("Which provider?")
+            },
+            answer: vec!["Google".to_owned()],
+        },
+        Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone() },
+        Event::PauseAsked { by, reason: Some("lunch".to_owned()) },
+        Event::ConversationAdvanced {
+            stage: stage.clone(),
+            round: 1,
+            ready: false,
+            message: "Which pages?".to_owned(),
+        },
+        Event::AgentAnswered {
+            stage: stage.clone(),
+            question: "Why OAuth?".to_owned(),
+            answer: "The request says so.".to_owned(),
+        },
+        Event::TasksPlanned { plan, overlaps: vec![overlap] },
+        Event::TaskAdded { task: first },
+        Event::ChildStarted { task: task.clone(), attempt: 1, child: child.clone() },
+        Event::ChildEnded {
+            task: task.clone(),
+            child,
+            ending: domain::Ending::Completed,
+            commit: Some(commit.clone()),
+            files: vec!["src/one.rs".to_owned()],
+            cost: Micros(42),
+            problem: None,
+        },
+        Event::ChildMerged {
+            task: task.clone(),
+            commit: commit.clone(),
+            digest: Digest::of(["tree"]),
+            files: vec!["src/one.rs".to_owned()],
+        },
+        Event::ChildConflicted {
+            task: task.clone(),
+            paths: vec!["src/one.rs".to_owned()],
+            marked: Some(commit.clone()),
+        },
+        Event::TaskRetried { task: task.clone(), problem: "its checks failed".to_owned() },
+        Event::TaskFailed { task: task.clone(), problem: "its checks failed".to_owned() },
+        Event::TaskSkipped { task: "two".to_owned(), because: task.clone() },
+        Event::TaskStrayed { task, files: vec!["README.md".to_owned()] },
+        Event::PulseCompleted { stage: stage.clone(), pulse: 1, of: 2, commit },
+        Event::ReflectionRecorded { stage, iteration: 1, reflection: samples::reflection(40) },
+        Event::PrOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() },
     ]
 }
 
@@ -137,6 +211,8 @@ fn agent_effect() -> Effect {
         at: samples::commit(3),
         deadline: samples::at(600_000),
         envelope: Some(Micros(10_000_000)),
+        purpose: domain::Purpose::Stage,
+        since: None,
     })
 }
 

@@ -5,7 +5,10 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use domain::{AgentEnd, ArtifactKind, Effect, EffectId, Outcome, Run, Severity, Submission, Verdict, Work};
+use domain::{
+    AgentEnd, AgentTask, ArtifactKind, Digest, Effect, EffectId, Outcome, Purpose, Run, RunId, Severity, Submission,
+    Verdict, Work,
+};
 use engine::{EffectRunner, Job};
 
 use crate::samples;
@@ -69,12 +72,33 @@ impl EffectRunner for AgreeableRunner {
 pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
     let n = u64::from(number);
     match effect {
-        Effect::OpenBranch => Outcome::BranchOpened { base: samples::commit(n) },
+        Effect::OpenBranch | Effect::OpenChildBranch => Outcome::BranchOpened { base: samples::commit(n) },
+        Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. }, .. }) => {
+            ended(AgentEnd::Answered { text: "because".to_owned() })
+        }
         Effect::RunAgent(task) => submit(run, &task.stage, n),
         Effect::Prove { commit, .. } => {
             Outcome::Proved { proof: domain::Proof { commit: commit.clone(), ..samples::proof(n, 0) } }
         }
         Effect::StopAgent { .. } => Outcome::AgentStopped { wip: Some(samples::commit(n)) },
+        Effect::CommitArtifact { stage, kind, .. } => {
+            Outcome::ArtifactCommitted { artifact: Box::new(samples::artifact(*kind, stage, 1, n)) }
+        }
+        Effect::Adopt { stage } => {
+            Outcome::Adopted { artifact: Box::new(samples::artifact(ArtifactKind::Code, stage, 1, n)) }
+        }
+        Effect::StartChild(child) => {
+            Outcome::ChildStarted { child: RunId::child_of(&run.id, &child.task, child.attempt, 0) }
+        }
+        Effect::MergeChild(merge) => Outcome::ChildMerged {
+            commit: samples::commit(n),
+            digest: Digest::of([merge.task.as_str()]),
+            files: vec![format!("src/{}.rs", merge.task)],
+        },
+        Effect::TellChild { .. } | Effect::TellParent => Outcome::Told,
+        Effect::OpenPullRequest { .. } => {
+            Outcome::PullRequestOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() }
+        }
         Effect::Publish { .. } => Outcome::Published,
         Effect::WriteRecord => Outcome::RecordWritten { commit: samples::commit(n) },
         Effect::Land(_) => Outcome::Landed { commit: samples::commit(n), proof: None },
@@ -85,13 +109,21 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
 
 fn submit(run: &Run, stage: &str, n: u64) -> Outcome {
     let index = run.opened().playbook.index_of(stage).expect("effects name stages of their playbook");
-    let (kind, review) = match &run.stage(index).work {
-        Work::Produce { artifact } => (*artifact, None),
-        Work::Judge { .. } => (ArtifactKind::ValidationReport, Some(samples::review(Verdict::Pass, Severity::Minor))),
-    };
+    let work = &run.stage(index).work;
+    if matches!(work, Work::Converse { .. }) {
+        return ended(AgentEnd::Said { ready: true, message: "Add login with OAuth, with tests".to_owned() });
+    }
+    let kind = work.artifact().expect("an agent works only in stages that leave something");
+    let review = matches!(work, Work::Judge { .. }).then(|| samples::review(Verdict::Pass, Severity::Minor));
+    let reflection = matches!(work, Work::Pursue { .. }).then(|| samples::reflection(100));
+    let plan = (kind == ArtifactKind::Plan).then(samples::plan);
     let version = run.stages[index].visits;
     let artifact = samples::artifact(kind, stage, version, n);
-    let submission = Submission { artifact, summary: "done".to_owned(), decisions: Vec::new(), review };
-    let end = AgentEnd::Submitted(Box::new(submission));
+    let decisions = Vec::new();
+    let submission = Submission { artifact, summary: "done".to_owned(), decisions, review, plan, reflection };
+    ended(AgentEnd::Submitted(Box::new(submission)))
+}
+
+fn ended(end: AgentEnd) -> Outcome {
     Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
 }

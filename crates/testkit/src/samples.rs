@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::{
-    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, ModelName, Playbook, Proof,
-    Question, ResponseType, Review, RunConfig, RunId, Severity, Start, Trust, Verdict,
+    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, ModelName, Plan, Playbook, Proof,
+    Question, Reflection, Review, RunConfig, RunId, Severity, Start, Task, Trust, Verdict,
 };
 use jiff::Timestamp;
 
@@ -48,10 +48,23 @@ pub fn config() -> RunConfig {
         max_clarifications: 2,
         models: BTreeMap::from(models),
         timeout_minutes: BTreeMap::new(),
-        git: GitPolicy { base_branch: "main".to_owned(), auto_merge: true, push: false },
+        git: GitPolicy {
+            base_branch: "main".to_owned(),
+            auto_merge: true,
+            push: false,
+            create_pr: false,
+            review: false,
+        },
         budget: Some(domain::Micros(10_000_000)),
         checks: vec![Check { name: "tests".to_owned(), command: "cargo test".to_owned() }],
         exclude_paths: Vec::new(),
+        require_approval: Vec::new(),
+        skip_clarification: false,
+        max_clarification_rounds: None,
+        max_concurrency: None,
+        on_failure: None,
+        risk: domain::RiskPolicy::default(),
+        group: None,
     }
 }
 
@@ -70,6 +83,7 @@ pub fn start(config: RunConfig) -> Start {
         playbook: playbook(),
         config,
         by: actor("ada"),
+        parent: None,
     }
 }
 
@@ -79,6 +93,11 @@ pub fn artifact(kind: ArtifactKind, stage: &str, version: u32, n: u64) -> Artifa
     let path = match kind {
         ArtifactKind::Spec => Some(".autonomous/specs/001-login.md".to_owned()),
         ArtifactKind::Code => None,
+        ArtifactKind::Requirement
+        | ArtifactKind::Scope
+        | ArtifactKind::Research
+        | ArtifactKind::Plan
+        | ArtifactKind::Handoff => Some(format!(".autonomous/runs/x/{}.md", kind.word())),
         ArtifactKind::ValidationReport => Some(".autonomous/reports/001.md".to_owned()),
     };
     Artifact {
@@ -90,19 +109,44 @@ pub fn artifact(kind: ArtifactKind, stage: &str, version: u32, n: u64) -> Artifa
         digest: Digest::of([stage, &n.to_string()]),
         title: format!("{} {version}", kind.word()),
         files: vec!["src/login.rs".to_owned()],
+        risks: Vec::new(),
         created_at: at(0),
+    }
+}
+
+/// A plan of two tasks, the second of which needs the first.
+#[must_use]
+pub fn plan() -> Plan {
+    let task = |id: &str, depends_on: Vec<String>| Task {
+        id: id.to_owned(),
+        title: format!("Do {id}"),
+        description: format!("Everything that belongs to {id}"),
+        depends_on,
+        parent: None,
+        files: vec![format!("src/{id}.rs")],
+        checks: Vec::new(),
+    };
+    let tasks = vec![task("one", Vec::new()), task("two", vec!["one".to_owned()])];
+    Plan { summary: "One after the other".to_owned(), tasks }
+}
+
+/// How an iteration towards a goal ended.
+#[must_use]
+pub fn reflection(progress: u8) -> Reflection {
+    Reflection {
+        goal_achieved: progress >= 100,
+        progress,
+        content: format!("it is {progress} % there"),
+        next_action: format!("the next {progress}"),
+        requires_user_intervention: false,
+        issues: Vec::new(),
     }
 }
 
 /// A question of an agent.
 #[must_use]
 pub fn question(text: &str) -> Question {
-    Question {
-        question: text.to_owned(),
-        context: "the request does not say".to_owned(),
-        options: Vec::new(),
-        response_type: ResponseType::Text,
-    }
+    Question { context: "the request does not say".to_owned(), ..Question::text(text) }
 }
 
 /// A verdict.

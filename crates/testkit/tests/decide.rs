@@ -329,7 +329,7 @@ fn an_agent_that_crashes_goes_on_and_then_is_stuck() {
     let history = check(&history, report(&history, crashed()), Ok(&expected));
     let history = check(&history, report(&history, crashed()), Ok(&["EffectFinished", "AgentCrashed", "HoldPlaced"]));
     assert_eq!(hold(&history), (HoldKind::Stuck, vec![DecisionKind::Retry, DecisionKind::Cancel]));
-    let retry = decide(&history, Decision::Retry { feedback: None });
+    let retry = decide(&history, Decision::Retry { feedback: None, model: None });
     check(&history, retry, Ok(&["DecisionMade", "StageStarted", "EffectRequested:run_agent"]));
 }
 
@@ -363,7 +363,7 @@ fn the_failed_stop_of_an_old_agent_does_not_hide_what_is_to_be_retried() {
     let record = history.open().unwrap();
     history.report(record, failed()).unwrap();
     history.report(3, failed()).unwrap();
-    let retry = decide(&history, Decision::Retry { feedback: None });
+    let retry = decide(&history, Decision::Retry { feedback: None, model: None });
     check(&history, retry, Ok(&["DecisionMade", "EffectRequested:write_record"]));
 }
 
@@ -373,7 +373,7 @@ fn a_model_that_fails_pauses_and_a_retry_goes_on_with_the_conversation() {
     let outcome = ended(AgentEnd::ModelFailed { reason: "overloaded".to_owned() });
     let history = check(&history, report(&history, outcome), Ok(&["EffectFinished", "HoldPlaced"]));
     assert_eq!(hold(&history).0, HoldKind::Model);
-    let retry = decide(&history, Decision::Retry { feedback: None });
+    let retry = decide(&history, Decision::Retry { feedback: None, model: None });
     let history = check(&history, retry, Ok(&["DecisionMade", "EffectRequested:run_agent"]));
     let Some(Effect::RunAgent(task)) = history.run.open_effects.values().next() else { panic!("no agent") };
     assert_eq!((task.session.visit, task.session.attempt), (1, 2));
@@ -385,7 +385,7 @@ fn a_spent_budget_pauses_and_a_raise_goes_on() {
     let outcome = ended(AgentEnd::BudgetSpent { reason: "all of it".to_owned() });
     let history = check(&history, report(&history, outcome), Ok(&["EffectFinished", "HoldPlaced"]));
     assert_eq!(hold(&history), (HoldKind::Budget, vec![DecisionKind::Raise, DecisionKind::Cancel]));
-    let retry = decide(&history, Decision::Retry { feedback: None });
+    let retry = decide(&history, Decision::Retry { feedback: None, model: None });
     let allowed = vec![DecisionKind::Raise, DecisionKind::Cancel];
     check(&history, retry, Err(Rejection::NotAllowed { decision: DecisionKind::Retry, allowed }));
     let raise = decide(&history, Decision::Raise { by: Micros(1) });

@@ -70,10 +70,16 @@ fn decision(kind: DecisionKind) -> Decision {
         DecisionKind::Suggest => Decision::Suggest { text },
         DecisionKind::Answer => Decision::Answer { answer: vec![text] },
         DecisionKind::Ignore => Decision::Ignore,
-        DecisionKind::Retry => Decision::Retry { feedback: Some(text) },
+        DecisionKind::Retry => Decision::Retry { feedback: Some(text), model: None },
         DecisionKind::AcceptAnyway => Decision::AcceptAnyway { reason: None },
         DecisionKind::Extend => Decision::Extend { minutes: 5 },
         DecisionKind::Raise => Decision::Raise { by: Micros(1_000_000) },
+        DecisionKind::ModifyPlan => Decision::ModifyPlan { plan: serde_json::to_string(&samples::plan()).unwrap() },
+        DecisionKind::Ask => Decision::Ask { question: text },
+        DecisionKind::Resolve => Decision::Resolve,
+        DecisionKind::CreatePr => Decision::CreatePr,
+        DecisionKind::TakeOver => Decision::TakeOver,
+        DecisionKind::Resume => Decision::Resume,
         DecisionKind::Cancel => Decision::Cancel { reason: None },
     }
 }
@@ -95,7 +101,7 @@ fn command(history: &History, step: &Step) -> Option<Command> {
             let by = samples::actor("ada");
             Some(Command::Decide(Decide { hold: hold.id, digest: hold.digest.clone(), decision: decision(kind), by }))
         }
-        Step::Fire => history.run.timer().map(|timer| Command::TimerFired { timer: u64::from(timer.id) }),
+        Step::Fire => history.run.timer().map(|timer| Command::TimerFired { timer: timer.id }),
         Step::Spend { effect, cost } => Some(Command::Spend(SpendReport {
             effect: *effect,
             call: history.run.spend.counted.get(effect).copied().unwrap_or(0) + 1,
@@ -195,6 +201,7 @@ fn key(run: &domain::Run) -> String {
         Phase::Unopened
         | Phase::Opening { .. }
         | Phase::Working { .. }
+        | Phase::Delegating { .. }
         | Phase::Publishing { .. }
         | Phase::Holding { .. }
         | Phase::Ended { .. } => None,

@@ -64,8 +64,13 @@ pub(super) async fn artifact(
     })?;
     let content = app.shelf.artifact_text(&run, artifact).await?;
     let drawings = match artifact.kind {
-        ArtifactKind::Spec => drawn(content.clone()).await?,
-        ArtifactKind::Code | ArtifactKind::ValidationReport => Vec::new(),
+        ArtifactKind::Spec | ArtifactKind::Plan => drawn(content.clone()).await?,
+        ArtifactKind::Requirement
+        | ArtifactKind::Scope
+        | ArtifactKind::Research
+        | ArtifactKind::Code
+        | ArtifactKind::Handoff
+        | ArtifactKind::ValidationReport => Vec::new(),
     };
     Ok(Json(ArtifactContent { artifact: to_wire::artifact(artifact), content, drawings }))
 }

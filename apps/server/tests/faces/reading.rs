@@ -77,6 +77,7 @@ async fn put(bench: &Bench, id: &str) -> String {
         playbook: domain::Playbook::built_in("autonomous").unwrap(),
         config: config.unwrap(),
         by: Actor { name: "ada".to_owned(), channel: "http".to_owned() },
+        parent: None,
     };
     bench.engine.submit(id.clone(), Command::Start(Box::new(start)), None).await.unwrap();
     id.to_string()

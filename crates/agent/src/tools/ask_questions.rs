@@ -101,7 +101,12 @@ fn question(asked: Asked) -> Result<Question, ToolError> {
         return Err(ToolError::Refused(format!("an option of `{question}` is empty")));
     }
     let options = if choice { options } else { Vec::new() };
-    Ok(Question { question, context: asked.context.unwrap_or_default().trim().to_owned(), options, response_type })
+    Ok(Question {
+        context: asked.context.unwrap_or_default().trim().to_owned(),
+        options,
+        response_type,
+        ..Question::text(&question)
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Questions of agents: one hold each, up to the run's limit, then a full approval.
 
 use super::{Draft, hold, stage};
-use crate::{Decision, DecisionKind, Digest, Event, Hold, HoldKind, Question, Rejection, ResponseType};
+use crate::{Decision, DecisionKind, Event, Hold, HoldKind, Question, Rejection, ResponseType};
 
 /// Puts the first question to a person and keeps the rest.
 pub(super) fn ask(draft: &mut Draft, index: usize, mut questions: Vec<Question>) {
@@ -10,7 +10,9 @@ pub(super) fn ask(draft: &mut Draft, index: usize, mut questions: Vec<Question>)
     }
     let question = questions.remove(0);
     if draft.run.questions_asked >= draft.run.opened().config.max_clarifications {
-        return escalate(draft, index, question, questions);
+        let max = draft.run.opened().config.max_clarifications;
+        let why = format!("the agent has asked its {max} questions and has another");
+        return escalate(draft, index, question, questions, &why);
     }
     let number = draft.run.questions_asked + 1;
     let hold = question_hold(draft, index, HoldKind::Clarification, question, number);
@@ -51,11 +53,11 @@ pub(super) fn check(question: &Question, decision: &Decision) -> Result<(), Reje
     }
 }
 
-/// The limit is reached: a person looks at the whole, and one decision settles all open questions.
-fn escalate(draft: &mut Draft, index: usize, question: Question, pending: Vec<Question>) {
+/// A person looks at the whole, and one decision settles all open questions.
+pub(super) fn escalate(draft: &mut Draft, index: usize, question: Question, pending: Vec<Question>, why: &str) {
     let mut hold = question_hold(draft, index, HoldKind::Approval, question, 0);
-    let max = draft.run.opened().config.max_clarifications;
-    hold.summary = format!("the agent has asked its {max} questions and has another; look at the whole and decide");
+    (hold.deadline, hold.at_deadline) = (None, None);
+    hold.summary = format!("{why}; look at the whole and decide");
     hold.allowed = vec![DecisionKind::Approve];
     if draft.run.stages[index].revisions < draft.run.stage(index).revisions {
         hold.allowed.push(DecisionKind::Reject);
@@ -65,20 +67,14 @@ fn escalate(draft: &mut Draft, index: usize, question: Question, pending: Vec<Qu
 }
 
 fn question_hold(draft: &Draft, index: usize, kind: HoldKind, question: Question, number: u32) -> Hold {
-    let parts = [question.question.as_str(), question.context.as_str(), &question.options.join("\u{0}")];
-    let digest = Digest::of([hold::stamp(draft).as_str()].into_iter().chain(parts));
-    Hold {
-        id: draft.next_hold(),
-        kind,
-        stage: Some(draft.run.stage(index).name.clone()),
-        since: draft.now,
-        summary: format!("the {} asks: {}", draft.run.stage(index).role, first_line(&question.question)),
-        artifact: None,
-        question: Some(question),
-        attempt_number: number,
-        digest,
-        allowed: vec![DecisionKind::Answer, DecisionKind::Ignore, DecisionKind::Cancel],
-    }
+    let summary = format!("the {} asks: {}", draft.run.stage(index).role, first_line(&question.question));
+    let allowed = vec![DecisionKind::Answer, DecisionKind::Ignore, DecisionKind::Cancel];
+    let mut placed = hold::new(draft, kind, Some(index), summary, allowed);
+    placed.at_deadline = question.rule();
+    placed.deadline = question.deadline_minutes.map(|minutes| hold::later(draft, minutes));
+    placed.attempt_number = number;
+    hold::show(&mut placed, draft, question);
+    placed
 }
 
 fn first_line(text: &str) -> String {

@@ -1,9 +1,15 @@
-//! After the last stage: record, publish, merge or push, clean up.
+//! After the last stage: record, publish, merge or push, clean up. A child only cleans up: its parent does the rest.
 
-use super::Draft;
-use crate::{CommitId, Effect, Event, LandPolicy, Proof};
+use super::{Draft, assume, cancel, hold, stage};
+use crate::{CommitId, Effect, Event, LandPolicy, Proof, TaskStatus};
 
 pub(super) fn begin(draft: &mut Draft) {
+    if let Some(index) = assume::rewind(draft) {
+        return stage::begin(draft, index);
+    }
+    if draft.run.opened().parent.is_some() {
+        return clean_up(draft);
+    }
     draft.request(Effect::WriteRecord);
 }
 
@@ -12,17 +18,52 @@ pub(super) fn publish(draft: &mut Draft) {
     draft.request(Effect::Publish { commit });
 }
 
-/// Merges only what every gate passed for: a failure that was accepted anyway stays on its branch.
+/// Merges only what every gate passed for: a failure that was accepted anyway stays on its branch. What is not whole,
+/// or shall be looked at, waits for a person first.
 pub(super) fn published(draft: &mut Draft) {
+    let run = &draft.run;
+    let git = &run.opened().config.git;
+    let partial = run.tasks.iter().any(|task| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped));
+    let may_merge = run.validated.is_some() && !run.wants_pr;
+    if may_merge && run.merge_approved {
+        land(draft);
+    } else if may_merge && (git.review || (git.auto_merge && partial)) {
+        hold::ask_review(draft, None);
+    } else if may_merge && git.auto_merge && !git.create_pr {
+        land(draft);
+    } else if run.wants_pr || git.create_pr || git.push {
+        push(draft);
+    } else {
+        clean_up(draft);
+    }
+}
+
+pub(super) fn land(draft: &mut Draft) {
     let tip = head(draft);
-    let git = &draft.run.opened().config.git;
-    match (&draft.run.validated, git.auto_merge, git.push) {
-        (Some(validated), true, _) => {
-            let validated = validated.clone();
-            draft.request(Effect::Land(LandPolicy { validated, tip }));
+    match draft.run.validated.clone() {
+        Some(validated) => draft.request(Effect::Land(LandPolicy { validated, tip })),
+        None => clean_up(draft),
+    }
+}
+
+pub(super) fn push(draft: &mut Draft) {
+    let commit = head(draft);
+    draft.request(Effect::PushRemote { commit });
+}
+
+/// The remote has the branch.
+pub(super) fn pushed(draft: &mut Draft, remote: Option<String>) {
+    let wants_pr = draft.run.wants_pr || draft.run.opened().config.git.create_pr;
+    let commit = head(draft);
+    match remote {
+        Some(remote) => {
+            draft.record(Event::BranchPushed { remote });
+            if wants_pr { draft.request(Effect::OpenPullRequest { commit }) } else { clean_up(draft) }
         }
-        (_, _, true) => draft.request(Effect::PushRemote { commit: tip }),
-        (_, _, false) => clean_up(draft),
+        None if draft.run.wants_pr => {
+            hold::ask_credentials(draft, "there is no remote to open a pull request on; add one and retry".to_owned());
+        }
+        None => clean_up(draft),
     }
 }
 
@@ -46,12 +87,15 @@ pub(super) fn cleaned(draft: &mut Draft) {
     }
     let commit = draft.run.merged.clone().unwrap_or_else(|| head(draft));
     draft.record(Event::RunCompleted { commit });
+    cancel::tell_parent(draft);
 }
 
 /// A person said: try again. What failed is asked for once more.
 pub(super) fn again(draft: &mut Draft) {
     match draft.run.failed_effect.clone() {
         Some(effect) => draft.request(effect),
+        // The remote was missing: look again.
+        None if draft.run.wants_pr => push(draft),
         None => begin(draft),
     }
 }

@@ -1,144 +1,135 @@
-//! Placing holds, and using a decision exactly once.
+//! Placing holds. Every one of them can be left by a decision it takes.
 
-use super::{Conversation, Draft, cancel, clarify, finish, stage};
-use crate::{Decide, Decision, DecisionKind, Digest, Event, Hold, HoldKind, Rejection, Run, Severity, Work};
+mod act;
 
-/// A person decided: refused unless it is this hold, this digest and an allowed decision.
-pub(super) fn decide(draft: &mut Draft, decide: Decide) -> Result<(), Rejection> {
-    if let Some(first) = draft.run.decided.iter().find(|decided| decided.hold == decide.hold) {
-        return Err(Rejection::AlreadyDecided { by: first.by.name.clone(), decision: first.kind, at: first.at });
-    }
-    if draft.run.is_ended() {
-        return Err(Rejection::AlreadyEnded);
-    }
-    let hold = draft.run.hold().cloned().ok_or(Rejection::NoHold)?;
-    if hold.id != decide.hold {
-        return Err(Rejection::HoldChanged);
-    }
-    if hold.digest != decide.digest {
-        return Err(Rejection::DigestChanged);
-    }
-    let kind = decide.decision.kind();
-    if !hold.allowed.contains(&kind) {
-        return Err(Rejection::NotAllowed { decision: kind, allowed: hold.allowed });
-    }
-    check_text(&decide.decision)?;
-    if let Some(question) = &hold.question {
-        clarify::check(question, &decide.decision)?;
-    }
-    draft.record(decision_event(&hold, &decide));
-    act(draft, &hold, decide);
-    Ok(())
-}
+use super::{Draft, delegate, stage};
+use crate::{
+    ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Question, Run, Severity, TaskStatus,
+};
 
-fn check_text(decision: &Decision) -> Result<(), Rejection> {
-    match decision {
-        Decision::Reject { feedback: text } | Decision::Suggest { text } if text.trim().is_empty() => {
-            Err(Rejection::BadAnswer("say what shall be different".to_owned()))
-        }
-        Decision::Extend { minutes } if !(1..=10_080).contains(minutes) => {
-            Err(Rejection::BadAnswer("extend by 1 to 10080 minutes".to_owned()))
-        }
-        Decision::Raise { by } if by.0 == 0 => {
-            Err(Rejection::BadAnswer("raise the limit by more than nothing".to_owned()))
-        }
-        Decision::Approve { .. }
-        | Decision::Reject { .. }
-        | Decision::Suggest { .. }
-        | Decision::Answer { .. }
-        | Decision::Ignore
-        | Decision::Retry { .. }
-        | Decision::AcceptAnyway { .. }
-        | Decision::Extend { .. }
-        | Decision::Raise { .. }
-        | Decision::Cancel { .. } => Ok(()),
+pub(super) use act::decide;
+
+/// So often a person may ask about what is shown before they must decide.
+const ASKS: u32 = 20;
+
+/// A hold on the run as it stands, bound to its own place in the log.
+pub(super) fn new(
+    draft: &Draft,
+    kind: HoldKind,
+    index: Option<usize>,
+    summary: String,
+    allowed: Vec<DecisionKind>,
+) -> Hold {
+    Hold {
+        id: draft.next_hold(),
+        kind,
+        stage: index.map(|index| draft.run.stage(index).name.clone()),
+        since: draft.now,
+        digest: Digest::of([stamp(draft).as_str(), kind.word(), summary.as_str()]),
+        summary,
+        artifact: None,
+        question: None,
+        attempt_number: 0,
+        asked: Vec::new(),
+        task: None,
+        deadline: None,
+        at_deadline: None,
+        allowed,
     }
 }
 
-fn decision_event(hold: &Hold, decide: &Decide) -> Event {
-    let Decide { decision, digest, by, .. } = decide.clone();
-    match (hold.kind, &decision) {
-        (HoldKind::Approval, Decision::Approve { notes }) => {
-            Event::ApprovalGranted { hold: hold.id, digest, by, notes: notes.clone() }
-        }
-        (HoldKind::Approval, Decision::Reject { .. } | Decision::Suggest { .. }) => {
-            Event::ApprovalRejected { hold: hold.id, digest, by, decision }
-        }
-        (HoldKind::Clarification, Decision::Answer { .. } | Decision::Ignore) => {
-            Event::ClarificationAnswered { hold: hold.id, digest, by, decision }
-        }
-        (_, _) => Event::DecisionMade { hold: hold.id, digest, by, decision },
-    }
+/// Puts a question on a hold and binds it to what is asked.
+pub(super) fn show(hold: &mut Hold, draft: &Draft, question: Question) {
+    let parts = [question.question.as_str(), question.context.as_str(), &question.options.join("\u{0}")];
+    hold.digest = Digest::of([stamp(draft).as_str()].into_iter().chain(parts));
+    hold.question = Some(question);
 }
 
-fn act(draft: &mut Draft, hold: &Hold, decide: Decide) {
-    let index = draft.run.current_stage();
-    match (decide.decision, index) {
-        (Decision::Cancel { reason }, _) => cancel::end(draft, decide.by, reason),
-        (Decision::Retry { .. }, None) => finish::again(draft),
-        (Decision::Approve { .. }, Some(index)) if hold.question.is_some() => stage::go_on(draft, index),
-        (Decision::Approve { .. }, Some(index)) => stage::pass(draft, index),
-        (Decision::Reject { .. } | Decision::Suggest { .. }, Some(index)) => stage::begin(draft, index),
-        (Decision::Answer { .. } | Decision::Ignore, Some(index)) => clarify::answered(draft, index),
-        (Decision::Raise { .. }, Some(index)) => stage::go_on(draft, index),
-        (Decision::Extend { minutes }, Some(index)) => draft.request_agent(index, Conversation::GoOn, minutes),
-        (Decision::AcceptAnyway { .. }, Some(index)) => stage::pass(draft, index),
-        (Decision::Retry { .. }, Some(index)) => retry(draft, hold, index),
-        (_, None) => finish::again(draft),
-    }
-}
-
-fn retry(draft: &mut Draft, hold: &Hold, index: usize) {
-    match hold.kind {
-        HoldKind::Model => stage::go_on(draft, index),
-        HoldKind::Fix => {
-            let target = match &draft.run.stage(index).work {
-                Work::Judge { on_fail, .. } => draft.run.opened().playbook.index_of(on_fail),
-                Work::Produce { .. } => None,
-            };
-            stage::begin(draft, target.unwrap_or(index));
-        }
-        HoldKind::Stuck => match draft.run.failed_effect.clone() {
-            Some(effect @ (crate::Effect::Prove { .. } | crate::Effect::Publish { .. })) => draft.request(effect),
-            Some(_) | None => stage::begin(draft, index),
-        },
-        HoldKind::Approval
-        | HoldKind::Clarification
-        | HoldKind::Timeout
-        | HoldKind::Budget
-        | HoldKind::Conflict
-        | HoldKind::Credentials => stage::begin(draft, index),
-    }
+/// So many minutes from now.
+pub(super) fn later(draft: &Draft, minutes: u32) -> jiff::Timestamp {
+    let span = jiff::SignedDuration::from_mins(i64::from(minutes));
+    draft.now.saturating_add(span).unwrap_or(jiff::Timestamp::MAX)
 }
 
 /// What a stage made waits for a yes to exactly it.
 pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     let stage = draft.run.stage(index).clone();
     let artifact = draft.run.artifacts.last().cloned();
-    let stamp = stamp(draft);
-    let digest = match &artifact {
-        Some(artifact) => Digest::of([&stamp, artifact.commit.as_str(), artifact.digest.as_str()]),
-        None => Digest::of([stamp.as_str()]),
-    };
     let title = artifact.as_ref().map(|artifact| artifact.title.clone()).unwrap_or_default();
+    let risks = artifact.iter().flat_map(|artifact| &artifact.risks).map(|risk| risk.summary.clone());
+    let risks: Vec<String> = risks.collect();
+    let mut summary = format!("{} is done: {title}", stage.name);
+    if !risks.is_empty() {
+        summary = format!("{summary}; look closely: {}", risks.join("; "));
+    }
     let mut allowed = vec![DecisionKind::Approve];
     if draft.run.stages[index].revisions < stage.revisions {
         allowed.extend([DecisionKind::Reject, DecisionKind::Suggest]);
     }
+    if artifact.as_ref().is_some_and(|artifact| can_be_written(artifact.kind)) {
+        allowed.push(DecisionKind::ModifyPlan);
+    }
+    if stage.work.has_agent() && draft.run.stages[index].asks < ASKS {
+        allowed.push(DecisionKind::Ask);
+    }
     allowed.push(DecisionKind::Cancel);
-    let hold = Hold {
-        id: draft.next_hold(),
-        kind: HoldKind::Approval,
-        stage: Some(stage.name.clone()),
-        since: draft.now,
-        summary: format!("{} is done: {title}", stage.name),
-        artifact,
-        question: None,
-        attempt_number: 0,
-        digest,
-        allowed,
+    let mut hold = new(draft, HoldKind::Approval, Some(index), summary, allowed);
+    let stamp = stamp(draft);
+    hold.digest = match &artifact {
+        Some(artifact) => Digest::of([&stamp, artifact.commit.as_str(), artifact.digest.as_str()]),
+        None => Digest::of([stamp.as_str()]),
     };
+    hold.asked = draft.run.asked.clone();
+    hold.artifact = artifact;
     draft.record(Event::ApprovalRequested { hold, pending: Vec::new() });
+}
+
+/// Texts a person can write in the agent's place.
+fn can_be_written(kind: ArtifactKind) -> bool {
+    match kind {
+        ArtifactKind::Requirement
+        | ArtifactKind::Scope
+        | ArtifactKind::Research
+        | ArtifactKind::Plan
+        | ArtifactKind::Spec => true,
+        ArtifactKind::Code | ArtifactKind::Handoff | ArtifactKind::ValidationReport => false,
+    }
+}
+
+/// The agent answered a person's question, or could not: the same artifact waits again, with the answer.
+pub(super) fn answered(draft: &mut Draft, index: usize, question: String, answer: &str) {
+    let stage = draft.run.stage(index).name.clone();
+    draft.record(Event::AgentAnswered { stage, question, answer: answer.to_owned() });
+    ask_approval(draft, index);
+}
+
+/// The work is done and a person says where it goes.
+pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
+    let missing = draft.run.tasks.iter().filter(|task| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped));
+    let missing: Vec<&str> = missing.map(|task| task.task.id.as_str()).collect();
+    let artifact = draft.run.code().cloned();
+    let title = artifact.as_ref().map(|artifact| artifact.title.clone()).unwrap_or_default();
+    let mut summary = format!("the work is done: {title}");
+    if !missing.is_empty() {
+        summary = format!("{summary}; not done: {}", missing.join(", "));
+    }
+    let mut allowed = Vec::new();
+    if draft.run.validated.is_some() {
+        allowed.push(DecisionKind::Approve);
+    }
+    allowed.push(DecisionKind::CreatePr);
+    if let Some(index) = index
+        && draft.run.stages[index].revisions < draft.run.stage(index).revisions
+    {
+        allowed.push(DecisionKind::Reject);
+    }
+    allowed.push(DecisionKind::Cancel);
+    let mut hold = new(draft, HoldKind::Review, index, summary, allowed);
+    if let Some(artifact) = artifact {
+        hold.digest = Digest::of([&stamp(draft), artifact.commit.as_str(), artifact.digest.as_str()]);
+        hold.artifact = Some(artifact);
+    }
+    draft.place(hold);
 }
 
 /// Validation failed and a person must choose.
@@ -155,10 +146,19 @@ pub(super) fn ask_fix(draft: &mut Draft, index: usize, rounds_left: bool) {
     place(draft, HoldKind::Fix, Some(index), format!("validation failed ({why}): {said}"), allowed);
 }
 
-/// A stage ran out of time.
-pub(super) fn ask_timeout(draft: &mut Draft, index: usize) {
-    let minutes = stage::timeout_minutes(draft, index);
-    let summary = format!("{} did not end in its time ({minutes} min)", draft.run.stage(index).name);
+/// An agent wants to do something that needs a yes.
+pub(super) fn ask_permission(draft: &mut Draft, index: usize, request: String) {
+    let allowed = vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::Suggest, DecisionKind::Cancel];
+    place(draft, HoldKind::Permission, Some(index), request, allowed);
+}
+
+/// A stage ran out of time, or its agent asks for more.
+pub(super) fn ask_timeout(draft: &mut Draft, index: usize, asked: Option<(u32, &str)>) {
+    let name = draft.run.stage(index).name.clone();
+    let summary = match asked {
+        Some((minutes, reason)) => format!("{name} asks for {minutes} more minutes: {reason}"),
+        None => format!("{name} did not end in its time ({} min)", stage::timeout_minutes(draft, index)),
+    };
     let allowed = vec![DecisionKind::Extend, DecisionKind::Retry, DecisionKind::Cancel];
     place(draft, HoldKind::Timeout, Some(index), summary, allowed);
 }
@@ -169,59 +169,99 @@ pub(super) fn ask_model(draft: &mut Draft, index: usize, reason: &str) {
     place(draft, HoldKind::Model, Some(index), format!("the model is unavailable: {reason}"), allowed);
 }
 
+/// The provider's window is spent; the run goes on by itself when it opens.
+pub(super) fn ask_quota(draft: &mut Draft, index: usize, reason: &str, resets_at: Option<jiff::Timestamp>) {
+    let allowed = vec![DecisionKind::Retry, DecisionKind::Cancel];
+    let summary = format!("the provider's usage window is spent: {reason}");
+    let mut hold = new(draft, HoldKind::Quota, Some(index), summary, allowed);
+    hold.deadline = Some(resets_at.filter(|at| *at > draft.now).unwrap_or_else(|| later(draft, 60)));
+    hold.at_deadline = Some(AtDeadline::GoOn);
+    draft.place(hold);
+}
+
 /// The limit is reached.
 pub(super) fn ask_budget(draft: &mut Draft, index: usize, reason: &str) {
-    let spent = draft.run.spend.cost;
+    let spent = draft.run.cost();
     let allowed = vec![DecisionKind::Raise, DecisionKind::Cancel];
-    place(
-        draft,
-        HoldKind::Budget,
-        Some(index),
-        format!("the spend limit is reached ({spent} spent): {reason}"),
-        allowed,
-    );
+    let summary = format!("the spend limit is reached ({spent} spent): {reason}");
+    place(draft, HoldKind::Budget, Some(index), summary, allowed);
 }
 
 /// The work does not get into its base.
 pub(super) fn ask_conflict(draft: &mut Draft, reason: &str, paths: &[String]) {
-    let shown = paths.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    let more = paths.len().saturating_sub(5);
-    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let summary = if paths.is_empty() { reason.to_owned() } else { format!("{reason}: {shown}{tail}") };
+    let summary = with_paths(reason, paths);
     place(draft, HoldKind::Conflict, None, summary, vec![DecisionKind::Retry, DecisionKind::Cancel]);
 }
 
-/// The remote did not take a push.
-pub(super) fn ask_credentials(draft: &mut Draft, reason: &str) {
-    let summary = format!("the remote did not take the branch: {reason}");
+/// A task's work does not merge with the others'.
+pub(super) fn ask_task_conflict(draft: &mut Draft, index: usize, task: &str) {
+    let Some(state) = draft.run.task(task) else { return };
+    let branch = &draft.run.opened().branch;
+    let reason = format!(
+        "task `{task}` conflicts with what is merged; let an agent resolve it, or merge its branch into `{branch}` \
+         yourself and retry. Files"
+    );
+    let mut allowed = vec![DecisionKind::Retry, DecisionKind::Cancel];
+    if state.marked.is_some() && state.resolves < delegate::RESOLVES {
+        allowed.insert(0, DecisionKind::Resolve);
+    }
+    let mut hold = new(draft, HoldKind::Conflict, Some(index), with_paths(&reason, &state.conflicts), allowed);
+    hold.task = Some(task.to_owned());
+    draft.place(hold);
+}
+
+fn with_paths(reason: &str, paths: &[String]) -> String {
+    let shown = paths.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    let more = paths.len().saturating_sub(5);
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if paths.is_empty() { reason.to_owned() } else { format!("{reason}: {shown}{tail}") }
+}
+
+/// The remote did not take a push, or the forge no pull request.
+pub(super) fn ask_credentials(draft: &mut Draft, summary: String) {
     place(draft, HoldKind::Credentials, None, summary, vec![DecisionKind::Retry, DecisionKind::Cancel]);
 }
 
 /// Nothing more can be done without a person.
 pub(super) fn ask_stuck(draft: &mut Draft, index: Option<usize>, summary: &str) {
-    place(draft, HoldKind::Stuck, index, summary.to_owned(), vec![DecisionKind::Retry, DecisionKind::Cancel]);
+    let mut allowed = vec![DecisionKind::Retry];
+    if let Some(index) = index {
+        let stage = draft.run.stage(index).name.clone();
+        if draft.run.artifacts.iter().any(|artifact| artifact.stage == stage) {
+            allowed.push(DecisionKind::AcceptAnyway);
+        }
+        let makes_code = draft.run.stage(index).work.artifact().is_some_and(ArtifactKind::is_code);
+        if makes_code && draft.run.opened().parent.is_none() && !delegate::is_stage(draft, index) {
+            allowed.push(DecisionKind::TakeOver);
+        }
+    }
+    allowed.push(DecisionKind::Cancel);
+    place(draft, HoldKind::Stuck, index, summary.to_owned(), allowed);
+}
+
+/// A person paused the run, or works on it themselves.
+pub(super) fn ask_paused(draft: &mut Draft, index: usize) {
+    let run = &draft.run;
+    let summary = match (&run.taken_over, &run.pausing) {
+        (Some(_), _) => {
+            format!("you have it: work on `{}` in your repository, commit, then resume", run.opened().branch)
+        }
+        (None, Some(pausing)) => {
+            let why = pausing.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{} paused it{why}", pausing.by.name)
+        }
+        (None, None) => "it is paused".to_owned(),
+    };
+    place(draft, HoldKind::Paused, Some(index), summary, vec![DecisionKind::Resume, DecisionKind::Cancel]);
 }
 
 fn place(draft: &mut Draft, kind: HoldKind, index: Option<usize>, summary: String, allowed: Vec<DecisionKind>) {
-    let digest = Digest::of([stamp(draft).as_str(), kind.word(), summary.as_str()]);
-    let stage = index.map(|index| draft.run.stage(index).name.clone());
-    let hold = Hold {
-        id: draft.next_hold(),
-        kind,
-        stage,
-        since: draft.now,
-        summary,
-        artifact: None,
-        question: None,
-        attempt_number: 0,
-        digest,
-        allowed,
-    };
+    let hold = new(draft, kind, index, summary, allowed);
     draft.place(hold);
 }
 
 /// Makes every hold's digest its own, even when two holds show the same text.
-pub(super) fn stamp(draft: &Draft) -> String {
+fn stamp(draft: &Draft) -> String {
     let run: &Run = &draft.run;
     format!("{}#{}", run.id, run.version + 1)
 }

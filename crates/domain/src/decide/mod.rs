@@ -1,18 +1,24 @@
 //! `decide`: what would change. Routes each command to the file named after what can happen.
 
+mod assume;
 mod cancel;
 mod clarify;
+mod converse;
+mod delegate;
 mod finish;
 mod hold;
+mod pause;
+mod pursue;
 mod stage;
 mod start;
+mod submitted;
 mod timeout;
 mod work;
 
 use jiff::Timestamp;
 
 use crate::evolve::advance;
-use crate::{AgentTask, Command, Effect, Event, Hold, HoldId, Recorded, Rejection, Run, Session, SpendReport};
+use crate::{AgentTask, Command, Effect, Event, Hold, HoldId, Purpose, Recorded, Rejection, Run, Session, SpendReport};
 
 /// What a decision may depend on besides the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +39,9 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::Spend(spend) => count(&mut draft, spend)?,
         Command::Decide(decide) => hold::decide(&mut draft, decide)?,
         Command::TimerFired { timer } => timeout::fire(&mut draft, timer)?,
+        Command::ChildEnded(report) => delegate::ended(&mut draft, report)?,
+        Command::Pause { by, reason } => pause::pause(&mut draft, by, reason)?,
+        Command::Overturn { assumption, answer, by } => assume::overturn(&mut draft, assumption, answer, by)?,
         Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
     }
     Ok(draft.events)
@@ -66,15 +75,14 @@ impl Draft {
         self.record(Event::HoldPlaced { hold });
     }
 
-    /// Begins a new conversation for the stage, or goes on with the one it has.
-    fn request_agent(&mut self, index: usize, conversation: Conversation, minutes: u32) {
+    /// Lets an agent work on a stage: in the conversation it has begun in this visit, or in a fresh one.
+    fn request_agent(&mut self, index: usize, purpose: Purpose, minutes: u32) {
         let stage = self.run.stage(index);
-        let session = match (self.run.sessions.get(&stage.role), conversation) {
-            (Some(session), Conversation::GoOn) => Session { attempt: session.attempt + 1, ..session.clone() },
-            (Some(session), Conversation::Fresh) => {
-                Session { role: stage.role.clone(), visit: session.visit + 1, attempt: 1 }
-            }
-            (None, _) => Session { role: stage.role.clone(), visit: 1, attempt: 1 },
+        let go_on = self.run.stages[index].begun && !matches!(purpose, Purpose::Answer { .. });
+        let session = match self.run.sessions.get(&stage.role) {
+            Some(session) if go_on => Session { attempt: session.attempt + 1, ..session.clone() },
+            Some(session) => Session { role: stage.role.clone(), visit: session.visit + 1, attempt: 1 },
+            None => Session { role: stage.role.clone(), visit: 1, attempt: 1 },
         };
         let stage_name = stage.name.clone();
         let at = self.run.stages[index].wip.clone().or_else(|| self.run.head.clone());
@@ -86,15 +94,34 @@ impl Draft {
             at,
             deadline: deadline.unwrap_or(Timestamp::MAX),
             envelope: self.run.envelope(),
+            purpose,
+            since: self.run.approved_code.clone(),
         };
         self.request(Effect::RunAgent(task));
     }
-}
 
-#[derive(Clone, Copy)]
-enum Conversation {
-    Fresh,
-    GoOn,
+    /// The agent at work: the number of its effect and what it is wanted for.
+    fn agent(&self) -> Option<(u32, Purpose)> {
+        self.run.open_effects.iter().find_map(|(number, effect)| match effect {
+            Effect::RunAgent(task) => Some((*number, task.purpose.clone())),
+            Effect::OpenBranch
+            | Effect::OpenChildBranch
+            | Effect::Prove { .. }
+            | Effect::StopAgent { .. }
+            | Effect::CommitArtifact { .. }
+            | Effect::Adopt { .. }
+            | Effect::StartChild(_)
+            | Effect::MergeChild(_)
+            | Effect::TellChild { .. }
+            | Effect::TellParent
+            | Effect::Publish { .. }
+            | Effect::WriteRecord
+            | Effect::Land(_)
+            | Effect::PushRemote { .. }
+            | Effect::OpenPullRequest { .. }
+            | Effect::CleanUp => None,
+        })
+    }
 }
 
 fn count(draft: &mut Draft, spend: SpendReport) -> Result<(), Rejection> {

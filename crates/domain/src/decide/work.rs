@@ -1,7 +1,7 @@
 //! Reports of effects: each one leads to the next step. Never retries by itself: that is a decision.
 
-use super::{Draft, clarify, finish, hold, stage};
-use crate::{AgentEnd, ArtifactKind, Effect, Event, Outcome, Rejection, Report, Submission, Work};
+use super::{Draft, cancel, clarify, converse, delegate, finish, hold, pursue, stage, submitted};
+use crate::{AgentEnd, ArtifactKind, Effect, Event, Outcome, Purpose, Rejection, Report, WhenStuck, Work};
 
 pub(super) fn report(draft: &mut Draft, report: Report) -> Result<(), Rejection> {
     let number = report.effect;
@@ -19,16 +19,26 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         return true;
     }
     match effect {
-        Effect::OpenBranch => matches!(outcome, Outcome::BranchOpened { .. }),
+        Effect::OpenBranch | Effect::OpenChildBranch => matches!(outcome, Outcome::BranchOpened { .. }),
         Effect::RunAgent(_) => matches!(outcome, Outcome::AgentEnded { .. }),
         Effect::Prove { .. } => matches!(outcome, Outcome::Proved { .. }),
         Effect::StopAgent { .. } => matches!(outcome, Outcome::AgentStopped { .. }),
+        Effect::CommitArtifact { .. } => {
+            matches!(outcome, Outcome::ArtifactCommitted { .. } | Outcome::ArtifactRefused { .. })
+        }
+        Effect::Adopt { .. } => matches!(outcome, Outcome::Adopted { .. } | Outcome::NotAdopted { .. }),
+        Effect::StartChild(_) => matches!(outcome, Outcome::ChildStarted { .. }),
+        Effect::MergeChild(_) => matches!(outcome, Outcome::ChildMerged { .. } | Outcome::ChildConflicts { .. }),
+        Effect::TellChild { .. } | Effect::TellParent => matches!(outcome, Outcome::Told),
         Effect::Publish { .. } => matches!(outcome, Outcome::Published),
         Effect::WriteRecord => matches!(outcome, Outcome::RecordWritten { .. }),
         Effect::Land(_) => {
             matches!(outcome, Outcome::Landed { .. } | Outcome::NotLanded { .. } | Outcome::LandingUnproven { .. })
         }
         Effect::PushRemote { .. } => matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. }),
+        Effect::OpenPullRequest { .. } => {
+            matches!(outcome, Outcome::PullRequestOpened { .. } | Outcome::PullRequestRefused { .. })
+        }
         Effect::CleanUp => matches!(outcome, Outcome::CleanedUp),
     }
 }
@@ -39,6 +49,16 @@ fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
         Outcome::AgentStopped { wip } => (None, wip.clone()),
         Outcome::BranchOpened { .. }
         | Outcome::Proved { .. }
+        | Outcome::ArtifactCommitted { .. }
+        | Outcome::ArtifactRefused { .. }
+        | Outcome::Adopted { .. }
+        | Outcome::NotAdopted { .. }
+        | Outcome::ChildStarted { .. }
+        | Outcome::ChildMerged { .. }
+        | Outcome::ChildConflicts { .. }
+        | Outcome::Told
+        | Outcome::PullRequestOpened { .. }
+        | Outcome::PullRequestRefused { .. }
         | Outcome::Published
         | Outcome::RecordWritten { .. }
         | Outcome::Landed { .. }
@@ -59,13 +79,48 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             draft.record(Event::BranchCreated { base });
             stage::begin(draft, 0);
         }
-        Outcome::AgentEnded { end, .. } => agent_ended(draft, end),
+        Outcome::AgentEnded { end, .. } => agent_ended(draft, effect, end),
         Outcome::Proved { proof } => {
             if let Some(index) = draft.run.current_stage() {
                 stage::proved(draft, index, proof);
             }
         }
-        Outcome::AgentStopped { .. } => {}
+        Outcome::AgentStopped { .. } | Outcome::Told => {}
+        Outcome::ArtifactCommitted { artifact } => {
+            if let Some(index) = draft.run.current_stage() {
+                submitted::taken_in(draft, index, *artifact, effect);
+            }
+        }
+        Outcome::ArtifactRefused { reason } => {
+            if let Some(index) = draft.run.current_stage() {
+                submitted::refused(draft, index, &reason);
+            }
+        }
+        Outcome::Adopted { artifact } => {
+            if let Some(index) = draft.run.current_stage() {
+                submitted::adopted(draft, index, *artifact);
+            }
+        }
+        Outcome::NotAdopted { .. } => {
+            if let Some(index) = draft.run.current_stage() {
+                hold::ask_paused(draft, index);
+            }
+        }
+        Outcome::ChildStarted { child } => {
+            if let Effect::StartChild(task) = effect {
+                delegate::started(draft, task, child);
+            }
+        }
+        Outcome::ChildMerged { commit, digest, files } => {
+            if let Effect::MergeChild(merge) = effect {
+                delegate::merged(draft, &merge.task, commit, digest, files);
+            }
+        }
+        Outcome::ChildConflicts { paths, marked } => {
+            if let Effect::MergeChild(merge) = effect {
+                delegate::conflicts(draft, &merge.task, paths, marked);
+            }
+        }
         Outcome::Published => published(draft, effect),
         Outcome::RecordWritten { commit } => {
             draft.record(Event::RecordWritten { commit });
@@ -79,13 +134,17 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             draft.record(Event::ProofRecorded { proof });
             hold::ask_conflict(draft, "merged with the moved base, these checks fail", &paths);
         }
-        Outcome::Pushed { remote } => {
-            if let Some(remote) = remote {
-                draft.record(Event::BranchPushed { remote });
-            }
+        Outcome::Pushed { remote } => finish::pushed(draft, remote),
+        Outcome::PushRefused { reason } => {
+            hold::ask_credentials(draft, format!("the remote did not take the branch: {reason}"));
+        }
+        Outcome::PullRequestOpened { url } => {
+            draft.record(Event::PrOpened { url });
             finish::clean_up(draft);
         }
-        Outcome::PushRefused { reason } => hold::ask_credentials(draft, &reason),
+        Outcome::PullRequestRefused { reason } => {
+            hold::ask_credentials(draft, format!("the pull request could not be opened: {reason}"));
+        }
         Outcome::CleanedUp => finish::cleaned(draft),
         Outcome::Failed { message, hint } => could_not(draft, effect, &message, hint.as_deref()),
     }
@@ -96,71 +155,82 @@ fn published(draft: &mut Draft, effect: &Effect) {
         draft.record(Event::BranchPublished { commit: commit.clone() });
     }
     match draft.run.current_stage() {
+        Some(index) if draft.run.taken_over.is_some() => hold::ask_paused(draft, index),
         Some(index) => stage::begin(draft, index + 1),
         None => finish::published(draft),
     }
 }
 
-fn agent_ended(draft: &mut Draft, end: AgentEnd) {
+fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
     let Some(index) = draft.run.current_stage() else { return };
+    if let Effect::RunAgent(task) = effect
+        && let Purpose::Answer { question } = &task.purpose
+    {
+        return hold::answered(draft, index, question.clone(), &answer_of(&end));
+    }
     match end {
-        AgentEnd::Submitted(submission) => submitted(draft, index, *submission),
+        AgentEnd::Submitted(submission) => submitted::submitted(draft, index, *submission),
         AgentEnd::Asked { questions } => clarify::ask(draft, index, questions),
+        AgentEnd::Said { ready, message } => converse::said(draft, index, ready, message),
+        AgentEnd::Answered { .. } => crashed(draft, index, "it answered a question nobody asked".to_owned()),
+        AgentEnd::Reflected { reflection } => pursue::reflected(draft, index, reflection),
+        AgentEnd::NeedsTime { minutes, reason } => hold::ask_timeout(draft, index, Some((minutes, &reason))),
+        AgentEnd::NeedsPermission { request } => hold::ask_permission(draft, index, request),
         AgentEnd::Crashed { reason } => crashed(draft, index, reason),
         AgentEnd::ModelFailed { reason } => hold::ask_model(draft, index, &reason),
+        AgentEnd::QuotaSpent { reason, resets_at } => hold::ask_quota(draft, index, &reason, resets_at),
         AgentEnd::BudgetSpent { reason } => hold::ask_budget(draft, index, &reason),
     }
 }
 
-fn submitted(draft: &mut Draft, index: usize, submission: Submission) {
-    let Submission { artifact, decisions, review, .. } = submission;
-    let wanted = match &draft.run.stage(index).work {
-        Work::Produce { artifact } => *artifact,
-        Work::Judge { .. } => ArtifactKind::ValidationReport,
-    };
-    if artifact.kind != wanted {
-        let reason = format!("it handed in a `{}` where a `{}` was wanted", artifact.kind.word(), wanted.word());
-        return crashed(draft, index, reason);
-    }
-    let commit = artifact.commit.clone();
-    draft.record(Event::ArtifactCreated { artifact, decisions });
-    match (wanted, review) {
-        (ArtifactKind::Code, _) => {
-            draft.record(Event::ImplementationSucceeded { commit });
-            stage::gate(draft, index);
-        }
-        (ArtifactKind::Spec, _) => stage::gate(draft, index),
-        (ArtifactKind::ValidationReport, Some(review)) => stage::judged(draft, index, review),
-        (ArtifactKind::ValidationReport, None) => crashed(draft, index, "it gave no verdict".to_owned()),
+fn answer_of(end: &AgentEnd) -> String {
+    match end {
+        AgentEnd::Answered { text } => text.clone(),
+        AgentEnd::Crashed { reason }
+        | AgentEnd::ModelFailed { reason }
+        | AgentEnd::QuotaSpent { reason, .. }
+        | AgentEnd::BudgetSpent { reason } => format!("(no answer: {reason})"),
+        AgentEnd::Submitted(_)
+        | AgentEnd::Asked { .. }
+        | AgentEnd::Said { .. }
+        | AgentEnd::Reflected { .. }
+        | AgentEnd::NeedsTime { .. }
+        | AgentEnd::NeedsPermission { .. } => "(no answer: the agent did something else)".to_owned(),
     }
 }
 
-fn crashed(draft: &mut Draft, index: usize, reason: String) {
+pub(super) fn crashed(draft: &mut Draft, index: usize, reason: String) {
     let stage = draft.run.stage(index).clone();
     let count = draft.run.stages[index].crashes + 1;
     draft.record(Event::AgentCrashed { stage: stage.name.clone(), count, reason: reason.clone() });
     if count < stage.crashes {
         return stage::go_on(draft, index);
     }
-    if matches!(stage.work, Work::Produce { artifact: ArtifactKind::Code }) {
+    if stage.work.artifact().is_some_and(ArtifactKind::is_code) && matches!(stage.work, Work::Produce { .. }) {
         draft.record(Event::ImplementationFailed { reason: reason.clone() });
     }
-    hold::ask_stuck(
-        draft,
-        Some(index),
-        &format!("the agent ended {count} times without handing anything in; last: {reason}"),
-    );
+    let summary = format!("the agent ended {count} times without handing anything in; last: {reason}");
+    match draft.run.opened().playbook.when_stuck {
+        WhenStuck::Ask => hold::ask_stuck(draft, Some(index), &summary),
+        WhenStuck::Fail => cancel::fail(draft, &summary),
+    }
 }
 
 /// An effect that could not be done waits for a person, except where nothing depends on it any more.
 fn could_not(draft: &mut Draft, effect: &Effect, message: &str, hint: Option<&str>) {
-    if draft.run.is_ended() || matches!(effect, Effect::StopAgent { .. }) {
+    let told = matches!(effect, Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellParent);
+    if draft.run.is_ended() || told {
         return;
     }
-    if matches!(effect, Effect::OpenBranch) {
-        return super::cancel::fail(draft, message);
+    if let Effect::StartChild(child) = effect {
+        return delegate::not_started(draft, child, message);
+    }
+    if matches!(effect, Effect::OpenBranch | Effect::OpenChildBranch) {
+        return cancel::fail(draft, message);
     }
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
     let summary = format!("could not do `{}`: {message}{hint}", effect.word());
-    hold::ask_stuck(draft, draft.run.current_stage(), &summary);
+    if draft.run.hold().is_none() {
+        hold::ask_stuck(draft, draft.run.current_stage(), &summary);
+    }
 }

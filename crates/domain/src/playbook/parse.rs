@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Playbook, Stage, StageGate, Work};
+use super::{OnOverlap, Playbook, Stage, StageGate, WhenStuck, Work};
 use crate::ArtifactKind;
 
 /// A playbook that cannot be used.
@@ -39,11 +39,22 @@ impl Playbook {
             return Err(fail(0..0, "stage", "a playbook needs at least one stage".into(), "add a `[[stage]]`".into()));
         }
         let mut stages: Vec<Stage> = Vec::with_capacity(raw.stage.len());
+        let mut children: Vec<Self> = Vec::new();
         for raw_stage in raw.stage {
+            let span = raw_stage.playbook.as_ref().map_or(0..0, Spanned::span);
             let stage = read_stage(raw_stage, &stages).map_err(|at| fail(at.span, at.key, at.message, at.hint))?;
+            if let Work::Delegate { playbook, .. } = &stage.work {
+                let Some(child) = Self::built_in(playbook) else {
+                    let known: Vec<&str> = Self::built_in_names().collect();
+                    let hint = format!("there are: {}", known.join(", "));
+                    return Err(fail(span, "playbook", format!("there is no playbook `{playbook}`"), hint));
+                };
+                children.push(child);
+            }
             stages.push(stage);
         }
-        Ok(Self { name: raw.name, description: raw.description, stages })
+        let when_stuck = raw.when_stuck.unwrap_or_default();
+        Ok(Self { name: raw.name, description: raw.description, when_stuck, stages, children })
     }
 }
 
@@ -53,6 +64,7 @@ struct RawPlaybook {
     name: String,
     #[serde(default)]
     description: String,
+    when_stuck: Option<WhenStuck>,
     #[serde(default)]
     stage: Vec<RawStage>,
 }
@@ -62,6 +74,7 @@ struct RawPlaybook {
 struct RawStage {
     name: Spanned<String>,
     work: Spanned<String>,
+    #[serde(default)]
     role: String,
     artifact: Option<Spanned<String>>,
     gate: Option<Spanned<String>>,
@@ -77,6 +90,13 @@ struct RawStage {
     on_fail: Option<Spanned<String>>,
     fix_gate: Option<Spanned<String>>,
     rounds: Option<Spanned<u32>>,
+    #[serde(default)]
+    pulses: bool,
+    playbook: Option<Spanned<String>>,
+    agents: Option<Spanned<u32>>,
+    on_failure: Option<crate::OnFailure>,
+    overlap: Option<OnOverlap>,
+    iterations: Option<Spanned<u32>>,
 }
 
 fn two() -> u32 {
@@ -151,28 +171,58 @@ fn read_work(raw: &RawStage, earlier: &[Stage]) -> Result<Work, At> {
                     "add `artifact = \"spec\"` or `\"code\"`",
                 ));
             };
-            match artifact.get_ref().as_str() {
-                "spec" => Ok(Work::Produce { artifact: ArtifactKind::Spec }),
-                "code" => Ok(Work::Produce { artifact: ArtifactKind::Code }),
-                other => Err(at(
-                    artifact,
-                    "artifact",
-                    format!("`{other}` is not an artifact a stage can produce"),
-                    "use `spec` or `code`",
-                )),
-            }
+            let kind = match artifact.get_ref().as_str() {
+                "spec" => ArtifactKind::Spec,
+                "code" => ArtifactKind::Code,
+                "scope" => ArtifactKind::Scope,
+                "research" => ArtifactKind::Research,
+                "plan" => ArtifactKind::Plan,
+                "handoff" => ArtifactKind::Handoff,
+                other => {
+                    return Err(at(
+                        artifact,
+                        "artifact",
+                        format!("`{other}` is not an artifact a stage can produce"),
+                        "use `scope`, `research`, `plan`, `spec`, `code` or `handoff`",
+                    ));
+                }
+            };
+            Ok(Work::Produce { artifact: kind, pulses: raw.pulses })
         }
-        "judge" => read_judge(raw, earlier),
-        other => Err(at(&raw.work, "work", format!("`{other}` is not a kind of work"), "use `produce` or `judge`")),
+        "converse" => Ok(Work::Converse { rounds: raw.rounds.as_ref().map_or(10, |rounds| *rounds.get_ref()) }),
+        "judge" => {
+            let (on_fail, fix_gate, rounds) = read_loop(raw, earlier)?;
+            Ok(Work::Judge { prove: raw.prove, on_fail, fix_gate, rounds })
+        }
+        "prove" => {
+            let (on_fail, fix_gate, rounds) = read_loop(raw, earlier)?;
+            Ok(Work::Prove { on_fail, fix_gate, rounds })
+        }
+        "delegate" => Ok(Work::Delegate {
+            playbook: raw.playbook.as_ref().map_or("subtask", |name| name.get_ref()).to_owned(),
+            agents: raw.agents.as_ref().map_or(3, |agents| *agents.get_ref()),
+            on_failure: raw.on_failure.unwrap_or(crate::OnFailure::Retry),
+            overlap: raw.overlap.unwrap_or(OnOverlap::Serialise),
+        }),
+        "pursue" => {
+            Ok(Work::Pursue { iterations: raw.iterations.as_ref().map_or(15, |iterations| *iterations.get_ref()) })
+        }
+        other => Err(at(
+            &raw.work,
+            "work",
+            format!("`{other}` is not a kind of work"),
+            "use `converse`, `produce`, `judge`, `prove`, `delegate` or `pursue`",
+        )),
     }
 }
 
-fn read_judge(raw: &RawStage, earlier: &[Stage]) -> Result<Work, At> {
+/// Where a FAIL goes, who has a say before that, and how often.
+fn read_loop(raw: &RawStage, earlier: &[Stage]) -> Result<(String, StageGate, u32), At> {
     let Some(on_fail) = &raw.on_fail else {
         return Err(at(
             &raw.work,
             "on_fail",
-            "a `judge` stage must say where a FAIL goes".to_owned(),
+            format!("a `{}` stage must say where a FAIL goes", raw.work.get_ref()),
             "add `on_fail = \"<earlier stage>\"`",
         ));
     };
@@ -193,20 +243,21 @@ fn read_judge(raw: &RawStage, earlier: &[Stage]) -> Result<Work, At> {
         None => StageGate::Auto,
         Some(text) => read_gate(text, "fix_gate")?,
     };
-    Ok(Work::Judge { prove: raw.prove, on_fail: on_fail.get_ref().clone(), fix_gate, rounds })
+    Ok((on_fail.get_ref().clone(), fix_gate, rounds))
 }
 
 fn read_gate(text: &Spanned<String>, key: &'static str) -> Result<StageGate, At> {
     match text.get_ref().as_str() {
         "auto" => Ok(StageGate::Auto),
         "manual" => Ok(StageGate::Manual),
+        "review" => Ok(StageGate::Review),
         other => match other.strip_prefix("trust.").map(str::parse) {
             Some(Ok(trust)) => Ok(StageGate::Trust(trust)),
             Some(Err(_)) | None => Err(at(
                 text,
                 key,
                 format!("`{other}` is not a gate"),
-                "use `auto`, `manual` or `trust.planning`, `trust.implementation`, `trust.fixes`",
+                "use `auto`, `manual`, `review` or `trust.planning`, `trust.implementation`, `trust.fixes`",
             )),
         },
     }

@@ -28,6 +28,12 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     let wip = match &end {
         AgentEnd::Submitted(_) => None,
         AgentEnd::Asked { .. }
+        | AgentEnd::Said { .. }
+        | AgentEnd::Answered { .. }
+        | AgentEnd::Reflected { .. }
+        | AgentEnd::NeedsTime { .. }
+        | AgentEnd::NeedsPermission { .. }
+        | AgentEnd::QuotaSpent { .. }
         | AgentEnd::Crashed { .. }
         | AgentEnd::ModelFailed { .. }
         | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, &task.at).await?,

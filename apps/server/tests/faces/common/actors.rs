@@ -20,12 +20,28 @@ impl EffectRunner for Actors {
     fn run(self: Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
         Box::pin(async move {
             match &job.effect {
-                Effect::OpenBranch => Outcome::BranchOpened { base: commit('a') },
+                Effect::OpenBranch | Effect::OpenChildBranch => Outcome::BranchOpened { base: commit('a') },
                 Effect::RunAgent(task) => act(&job, task).await,
                 Effect::Prove { commit, .. } => {
                     Outcome::Proved { proof: Proof { commit: commit.clone(), checks: Vec::new() } }
                 }
                 Effect::StopAgent { .. } => Outcome::AgentStopped { wip: None },
+                Effect::CommitArtifact { stage, kind, .. } => {
+                    Outcome::ArtifactCommitted { artifact: Box::new(made(stage, 1, *kind, 'b')) }
+                }
+                Effect::Adopt { stage } => {
+                    Outcome::Adopted { artifact: Box::new(made(stage, 1, ArtifactKind::Code, 'c')) }
+                }
+                Effect::MergeChild(merge) => Outcome::ChildMerged {
+                    commit: commit('c'),
+                    digest: Digest::of([merge.task.as_str()]),
+                    files: Vec::new(),
+                },
+                // What runs say to each other never reaches a runner.
+                Effect::StartChild(_) | Effect::TellChild { .. } | Effect::TellParent => Outcome::Told,
+                Effect::OpenPullRequest { .. } => {
+                    Outcome::PullRequestOpened { url: "https://forge.example/1".to_owned() }
+                }
                 Effect::Publish { .. } => Outcome::Published,
                 Effect::WriteRecord => Outcome::RecordWritten { commit: commit('d') },
                 Effect::Land(_) => Outcome::Landed { commit: commit('e'), proof: None },
@@ -57,6 +73,7 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
                 context: "The page has none.".to_owned(),
                 options: vec!["red".to_owned(), "blue".to_owned()],
                 response_type: ResponseType::SingleChoice,
+                ..Question::text("")
             }],
         },
         "planning" => submitted(task, ArtifactKind::Spec, 'b', None),
@@ -75,18 +92,30 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
 }
 
 fn submitted(task: &AgentTask, kind: ArtifactKind, at: char, review: Option<Review>) -> AgentEnd {
-    let artifact = Artifact {
+    let artifact = made(&task.stage, task.session.visit, kind, at);
+    AgentEnd::Submitted(Box::new(Submission {
+        artifact,
+        summary: String::new(),
+        decisions: Vec::new(),
+        review,
+        plan: None,
+        reflection: None,
+    }))
+}
+
+fn made(stage: &str, version: u32, kind: ArtifactKind, at: char) -> Artifact {
+    Artifact {
         kind,
-        stage: task.stage.clone(),
-        version: task.session.visit,
+        stage: stage.to_owned(),
+        version,
         path: (kind == ArtifactKind::Spec).then(|| ".autonomous/specs/001-x.md".to_owned()),
         commit: commit(at),
-        digest: Digest::of([task.stage.as_str()]),
+        digest: Digest::of([stage]),
         title: format!("the {}", kind.word()),
         files: Vec::new(),
+        risks: Vec::new(),
         created_at: Timestamp::UNIX_EPOCH,
-    };
-    AgentEnd::Submitted(Box::new(Submission { artifact, summary: String::new(), decisions: Vec::new(), review }))
+    }
 }
 
 fn commit(digit: char) -> CommitId {
@@ -105,7 +134,12 @@ impl Shelf for Papers {
         let text = match artifact.kind {
             ArtifactKind::Spec => "# Plan\n\n```mermaid\nflowchart TD\n  Start --> End\n```\n",
             ArtifactKind::Code => "diff --git a/x b/x\n",
-            ArtifactKind::ValidationReport => "# Report\n",
+            ArtifactKind::Requirement
+            | ArtifactKind::Scope
+            | ArtifactKind::Research
+            | ArtifactKind::Plan
+            | ArtifactKind::Handoff
+            | ArtifactKind::ValidationReport => "# Report\n",
         };
         Box::pin(async move { Ok(text.to_owned()) })
     }

@@ -1,0 +1,213 @@
+//! Using a decision exactly once: refused unless it is this hold, this digest and an allowed decision.
+
+use crate::decide::{Draft, cancel, clarify, converse, delegate, finish, pause, stage};
+use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection, Work};
+
+/// A person decided.
+pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(), Rejection> {
+    if let Some(first) = draft.run.decided.iter().find(|decided| decided.hold == decide.hold) {
+        return Err(Rejection::AlreadyDecided { by: first.by.name.clone(), decision: first.kind, at: first.at });
+    }
+    if draft.run.is_ended() {
+        return Err(Rejection::AlreadyEnded);
+    }
+    let hold = draft.run.hold().cloned().ok_or(Rejection::NoHold)?;
+    if hold.id != decide.hold {
+        return Err(Rejection::HoldChanged);
+    }
+    if hold.digest != decide.digest {
+        return Err(Rejection::DigestChanged);
+    }
+    let kind = decide.decision.kind();
+    if !hold.allowed.contains(&kind) {
+        return Err(Rejection::NotAllowed { decision: kind, allowed: hold.allowed });
+    }
+    check_text(&hold, &decide.decision)?;
+    if let Some(question) = &hold.question {
+        clarify::check(question, &decide.decision)?;
+    }
+    draft.record(decision_event(&hold, &decide));
+    act(draft, &hold, decide);
+    Ok(())
+}
+
+fn check_text(hold: &Hold, decision: &Decision) -> Result<(), Rejection> {
+    let refuse = |text: &str| Err(Rejection::BadAnswer(text.to_owned()));
+    match decision {
+        Decision::Reject { feedback: text } | Decision::Suggest { text } if text.trim().is_empty() => {
+            refuse("say what shall be different")
+        }
+        Decision::Ask { question } if question.trim().is_empty() => refuse("say what you want to know"),
+        Decision::ModifyPlan { plan } if plan.trim().is_empty() => refuse("the plan is empty"),
+        Decision::ModifyPlan { plan } if plan.len() > Plan::MAX_BYTES => refuse("the plan is longer than 512 KiB"),
+        Decision::ModifyPlan { plan } => match hold.artifact.as_ref().map(|artifact| artifact.kind) {
+            Some(crate::ArtifactKind::Plan) => {
+                let parsed = Plan::parse(plan).and_then(|plan| plan.check());
+                parsed.map_err(|error| Rejection::BadPlan(error.to_string()))
+            }
+            Some(_) | None => Ok(()),
+        },
+        Decision::Extend { minutes } if !(1..=10_080).contains(minutes) => refuse("extend by 1 to 10080 minutes"),
+        Decision::Raise { by } if by.0 == 0 => refuse("raise the limit by more than nothing"),
+        Decision::Approve { .. }
+        | Decision::Reject { .. }
+        | Decision::Suggest { .. }
+        | Decision::Ask { .. }
+        | Decision::Answer { .. }
+        | Decision::Ignore
+        | Decision::Retry { .. }
+        | Decision::AcceptAnyway { .. }
+        | Decision::Extend { .. }
+        | Decision::Raise { .. }
+        | Decision::Resolve
+        | Decision::CreatePr
+        | Decision::TakeOver
+        | Decision::Resume
+        | Decision::Cancel { .. } => Ok(()),
+    }
+}
+
+fn decision_event(hold: &Hold, decide: &Decide) -> Event {
+    let Decide { decision, digest, by, .. } = decide.clone();
+    match (hold.kind, &decision) {
+        (HoldKind::Approval, Decision::Approve { notes }) => {
+            Event::ApprovalGranted { hold: hold.id, digest, by, notes: notes.clone() }
+        }
+        (HoldKind::Approval, Decision::Reject { .. } | Decision::Suggest { .. }) => {
+            Event::ApprovalRejected { hold: hold.id, digest, by, decision }
+        }
+        (HoldKind::Clarification, Decision::Answer { .. } | Decision::Ignore) => {
+            Event::ClarificationAnswered { hold: hold.id, digest, by, decision }
+        }
+        (_, _) => Event::DecisionMade { hold: hold.id, digest, by, decision },
+    }
+}
+
+fn act(draft: &mut Draft, hold: &Hold, decide: Decide) {
+    let stage = hold.stage.as_deref().and_then(|name| draft.run.opened().playbook.index_of(name));
+    match (decide.decision, stage) {
+        (Decision::Cancel { reason }, _) => cancel::end(draft, decide.by, reason),
+        (decision, Some(index)) => in_stage(draft, hold, index, decision),
+        (decision, None) => in_finish(draft, &decision),
+    }
+}
+
+fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
+    match decision {
+        Decision::Approve { .. } => match hold.kind {
+            HoldKind::Confirm => converse::confirmed(draft, index, hold),
+            HoldKind::Permission => stage::go_on(draft, index),
+            HoldKind::Approval
+            | HoldKind::Clarification
+            | HoldKind::Fix
+            | HoldKind::Timeout
+            | HoldKind::Model
+            | HoldKind::Quota
+            | HoldKind::Budget
+            | HoldKind::Conflict
+            | HoldKind::Credentials
+            | HoldKind::Review
+            | HoldKind::Stuck
+            | HoldKind::Paused => {
+                if hold.question.is_some() {
+                    stage::go_on(draft, index)
+                } else {
+                    stage::pass(draft, index)
+                }
+            }
+        },
+        Decision::Reject { .. } | Decision::Suggest { .. } if hold.kind == HoldKind::Permission => {
+            stage::go_on(draft, index);
+        }
+        Decision::Reject { .. } | Decision::Suggest { .. } => send_back(draft, hold, index),
+        Decision::ModifyPlan { plan } => {
+            let stage = draft.run.stage(index).name.clone();
+            let kind = hold.artifact.as_ref().map(|artifact| artifact.kind);
+            let kind = kind.expect("only a hold that shows an artifact takes another version of it");
+            draft.request(Effect::CommitArtifact { stage, kind, content: plan });
+        }
+        Decision::Ask { question } => {
+            let minutes = stage::timeout_minutes(draft, index);
+            draft.request_agent(index, Purpose::Answer { question }, minutes);
+        }
+        Decision::Answer { .. } if matches!(draft.run.stage(index).work, Work::Converse { .. }) => {
+            stage::go_on(draft, index);
+        }
+        Decision::Answer { .. } | Decision::Ignore => clarify::answered(draft, index),
+        Decision::Raise { .. } => stage::go_on(draft, index),
+        Decision::Extend { minutes } => stage::go_on_for(draft, index, minutes),
+        Decision::AcceptAnyway { .. } | Decision::CreatePr => stage::pass(draft, index),
+        Decision::Retry { .. } => retry(draft, hold, index),
+        Decision::Resolve => delegate::resolve(draft, hold.task.as_deref().unwrap_or_default()),
+        Decision::TakeOver => {
+            let commit = draft.run.head.clone().expect("a stage starts only after the branch was created");
+            draft.request(Effect::Publish { commit });
+        }
+        Decision::Resume => pause::resume(draft, index),
+        Decision::Cancel { .. } => {}
+    }
+}
+
+fn in_finish(draft: &mut Draft, decision: &Decision) {
+    match decision {
+        Decision::Approve { .. } => finish::land(draft),
+        Decision::CreatePr => finish::push(draft),
+        Decision::Reject { .. }
+        | Decision::Suggest { .. }
+        | Decision::ModifyPlan { .. }
+        | Decision::Ask { .. }
+        | Decision::Answer { .. }
+        | Decision::Ignore
+        | Decision::Retry { .. }
+        | Decision::AcceptAnyway { .. }
+        | Decision::Extend { .. }
+        | Decision::Raise { .. }
+        | Decision::Resolve
+        | Decision::TakeOver
+        | Decision::Resume
+        | Decision::Cancel { .. } => finish::again(draft),
+    }
+}
+
+/// Work that was judged goes back to the stage that made it; everything else is done again where it was made.
+fn send_back(draft: &mut Draft, hold: &Hold, index: usize) {
+    let on_fail = draft.run.stage(index).work.on_fail();
+    let made_by = on_fail.and_then(|name| draft.run.opened().playbook.index_of(name));
+    match (hold.kind, made_by) {
+        (HoldKind::Approval | HoldKind::Review, Some(target)) => stage::begin(draft, target),
+        (_, _) => stage::begin(draft, index),
+    }
+}
+
+fn retry(draft: &mut Draft, hold: &Hold, index: usize) {
+    if delegate::is_delegating(draft) {
+        return delegate::retry(draft, hold);
+    }
+    match hold.kind {
+        HoldKind::Model | HoldKind::Quota => stage::go_on(draft, index),
+        HoldKind::Fix => {
+            let on_fail = draft.run.stage(index).work.on_fail();
+            let target = on_fail.and_then(|name| draft.run.opened().playbook.index_of(name));
+            stage::begin(draft, target.unwrap_or(index));
+        }
+        HoldKind::Stuck => match draft.run.failed_effect.clone() {
+            Some(
+                effect @ (Effect::Prove { .. }
+                | Effect::Publish { .. }
+                | Effect::CommitArtifact { .. }
+                | Effect::Adopt { .. }),
+            ) => draft.request(effect),
+            Some(_) | None => stage::begin(draft, index),
+        },
+        HoldKind::Approval
+        | HoldKind::Clarification
+        | HoldKind::Confirm
+        | HoldKind::Permission
+        | HoldKind::Timeout
+        | HoldKind::Budget
+        | HoldKind::Conflict
+        | HoldKind::Credentials
+        | HoldKind::Review
+        | HoldKind::Paused => stage::begin(draft, index),
+    }
+}

@@ -1,0 +1,32 @@
+//! Reflections: what an agent that pursues a goal says at the end of each iteration.
+
+use serde::{Deserialize, Serialize};
+
+/// The end of one iteration towards a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reflection {
+    /// Whether the goal is met.
+    pub goal_achieved: bool,
+    /// How far it is, in percent.
+    pub progress: u8,
+    /// What was done and learnt.
+    pub content: String,
+    /// What comes next.
+    #[serde(default)]
+    pub next_action: String,
+    /// Whether a person must help.
+    #[serde(default)]
+    pub requires_user_intervention: bool,
+    /// What is in the way.
+    #[serde(default)]
+    pub issues: Vec<String>,
+}
+
+impl Reflection {
+    /// Whether it says the same as another: the same progress and the same next action.
+    #[must_use]
+    pub fn repeats(&self, earlier: &Self) -> bool {
+        self.progress <= earlier.progress && self.next_action.trim() == earlier.next_action.trim()
+    }
+}
