@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use git_support::{World, branch, commit_all, git, guarded, read, snapshot, text, write};
 use runner::git::{
-    GitError, Landed, Merge, Published, PushOutcome, Rescued, Strategy, harvest, land, materialise, publish,
-    push_remote, remove_workspace, rescue,
+    CommitRequest, GitError, JoinRequest, Joined, Landed, Merge, Published, PushOutcome, Rescued, Strategy, harvest,
+    join, land, materialise, publish, push_remote, remove_workspace, rescue,
 };
 
 const HOOKS: &[&str] = &[
@@ -113,6 +113,43 @@ fn nothing_planted_in_the_users_repository_runs_in_a_whole_run() {
         }
     }
     assert!(!world.top().join("owned").exists());
+}
+
+#[test]
+fn a_merge_driver_of_the_repository_takes_no_part_in_a_join() {
+    let (world, canary) = hostile();
+    let name = branch("autonomous/x");
+    let ours = world.work();
+    let tree = world.private.tree_with(&world.base, &[("a.txt".to_owned(), b"three\n".to_vec())]).unwrap();
+    let parents = vec![world.base.clone()];
+    let child = world.private.commit(&CommitRequest { parents, tree, text: text("child", "r2", "r2/1") }).unwrap();
+    let request = JoinRequest {
+        branch: name.clone(),
+        onto: ours.clone(),
+        child: child.clone(),
+        text: text("join", "r1", "r1/7"),
+        must_be_resolved: Vec::new(),
+    };
+    let answer = join(&world.private, &request).unwrap();
+    let Joined::Conflict { paths, marked } = answer else { panic!("{answer:?}") };
+    assert_eq!(paths, ["a.txt"]);
+    assert!(!canary.exists(), "{}", read(&canary, ""));
+    let both = world.private.read_file(&marked, "a.txt").unwrap().unwrap();
+    assert!(String::from_utf8(both).unwrap().contains("two\n=======\nthree\n"));
+    // The same merge in the user's repository does run the driver.
+    publish(&world.private, &world.user, &name, &ours).unwrap();
+    publish(&world.private, &world.user, &branch("autonomous/x-task-1"), &child).unwrap();
+    git(
+        &world.top(),
+        &["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "checkout", "-qf", "autonomous/x"],
+    );
+    fs::remove_file(&canary).unwrap();
+    let merged = std::process::Command::new("git")
+        .current_dir(world.top())
+        .args(["merge-tree", "--write-tree", ours.as_str(), child.as_str()])
+        .output()
+        .unwrap();
+    assert!(canary.exists(), "the trap is none: {merged:?}");
 }
 
 #[test]

@@ -10,7 +10,9 @@ mod diff;
 mod error;
 mod harvest;
 mod ignore_rules;
+mod join;
 mod land;
+mod markers;
 mod merge;
 mod names;
 mod objects;
@@ -29,6 +31,7 @@ pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER,
 pub use diff::{CappedDiff, ChangeStatus, FileChange};
 pub use error::GitError;
 pub use harvest::{HarvestRefusal, MAX_FILE_BYTES, MAX_NEW_FILES, harvest};
+pub use join::{JoinRequest, Joined, join};
 pub use land::{LandRequest, Landed, Strategy, land};
 pub use merge::Merge;
 pub use names::{BranchName, CommitId, TreeId, TreeIsh};
