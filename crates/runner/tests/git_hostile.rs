@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use git_support::{World, branch, commit_all, git, guarded, read, snapshot, text, write};
 use runner::git::{
-    CommitRequest, GitError, JoinRequest, Joined, Landed, Merge, Published, PushOutcome, Rescued, Strategy, harvest,
-    join, land, materialise, publish, push_remote, remove_workspace, rescue,
+    Adopted, CommitRequest, GitError, JoinRequest, Joined, Landed, Merge, Published, PushOutcome, Rescued, Strategy,
+    adopt, harvest, join, land, materialise, publish, push_remote, remove_workspace, rescue,
 };
 
 const HOOKS: &[&str] = &[
@@ -150,6 +150,24 @@ fn a_merge_driver_of_the_repository_takes_no_part_in_a_join() {
         .output()
         .unwrap();
     assert!(canary.exists(), "the trap is none: {merged:?}");
+}
+
+#[test]
+fn nothing_planted_runs_when_a_persons_work_is_taken_over() {
+    let (world, canary) = hostile();
+    let name = branch("autonomous/x");
+    let ours = world.work();
+    publish(&world.private, &world.user, &name, &ours).unwrap();
+    let top = world.top();
+    let tree = world.private.tree_of(&world.base).unwrap();
+    let theirs = git(&top, &["commit-tree", "--no-gpg-sign", "-m", "mine", "-p", ours.as_str(), tree.as_str()]);
+    git(&top, &["-c", "core.hooksPath=/dev/null", "update-ref", &name.full(), &theirs]);
+    assert!(!canary.exists(), "{}", read(&canary, ""));
+    let before = guarded(&top);
+    let answer = adopt(&world.private, &world.user, &name, &ours, None).unwrap();
+    assert!(matches!(&answer, Adopted::Taken { commit, .. } if commit.as_str() == theirs), "{answer:?}");
+    assert!(!canary.exists(), "{}", read(&canary, ""));
+    assert_eq!(guarded(&top), before);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! checkout, index, configuration and hooks are only read, except for the fast-forward of a
 //! clean checkout when its branch moves. Synchronous; every call may be made twice.
 
+mod adopt;
 mod beneath;
 mod bring_along;
 mod checkout;
@@ -15,6 +16,7 @@ mod land;
 mod markers;
 mod merge;
 mod names;
+mod newcomers;
 mod objects;
 mod on_disk;
 mod private_repo;
@@ -27,6 +29,7 @@ mod user_repo;
 mod walk;
 mod workspace;
 
+pub use adopt::{Adopted, adopt};
 pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER, STAGE_TRAILER};
 pub use diff::{CappedDiff, ChangeStatus, FileChange};
 pub use error::GitError;

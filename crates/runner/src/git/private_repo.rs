@@ -29,7 +29,7 @@ impl PrivateRepo {
         Ok(repo)
     }
 
-    fn share_objects(&self, user: &UserRepo) -> Result<(), GitError> {
+    pub(crate) fn share_objects(&self, user: &UserRepo) -> Result<(), GitError> {
         let objects = user.common_dir().join("objects");
         let line = objects.to_string_lossy();
         if line.contains('\n') {

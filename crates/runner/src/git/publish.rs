@@ -33,7 +33,7 @@ pub fn publish(
     commit: &CommitId,
 ) -> Result<Published, GitError> {
     let _alone = user.lock()?;
-    let noted = format!("refs/holdpoint/published/{branch}");
+    let noted = published_note(branch);
     let tip = user.tip(branch)?;
     if let Some(tip) = &tip {
         finish_moves(private, user, branch, tip)?;
@@ -56,6 +56,11 @@ pub fn publish(
         Moved::CheckoutDirty(paths) => Ok(Published::CheckoutDirty { paths }),
         Moved::CheckoutBusy => Ok(Published::CheckoutBusy),
     }
+}
+
+/// Where we note the commit at which the user's branch was last ours.
+pub(crate) fn published_note(branch: &BranchName) -> String {
+    format!("refs/holdpoint/published/{branch}")
 }
 
 /// Whether the user's branch stands where we put it, by our note or by its own trailer.

@@ -12,7 +12,7 @@ use super::names::{link_stays_inside, path_refusal, shown};
 use super::objects::{Entry, EntryMode, Files};
 use super::workspace::joined;
 
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 const MAX_TOLD: usize = 1000;
 
 /// One file or link of the workspace, with its content.
