@@ -45,9 +45,40 @@ fn renames_and_binary_files_are_told_in_a_diffstat() {
     let stat = world.private.diffstat(&base, &next).unwrap();
     assert_eq!(stat[0].path, "bin");
     assert_eq!((stat[0].added, stat[0].deleted), (None, None));
+    assert!(stat[0].is_binary() && !stat[1].is_binary());
     assert_eq!(stat[1].path, "new.txt");
     assert_eq!(stat[1].status, ChangeStatus::Renamed { from: "old.txt".to_owned() });
     world.private.diff(&base, &next).unwrap();
+}
+
+#[test]
+fn odd_file_names_do_not_confuse_a_diffstat() {
+    let world = World::new();
+    let lines = |count: usize| "a line of some length\n".repeat(count).into_bytes();
+    let set = |files: &[(&str, Vec<u8>)]| {
+        let files: Vec<_> = files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.clone())).collect();
+        world.private.tree_with(&world.base, &files).unwrap()
+    };
+    let before = set(&[(":100644 x\ty", lines(9)), ("tab\t\"quoted\"\n", lines(1)), ("gone\\", lines(2))]);
+    let after = set(&[
+        ("-\t-\tmoved\nhere", [lines(9), b"one more\n".to_vec()].concat()),
+        ("tab\t\"quoted\"\n", lines(3)),
+        ("ü =>{a", b"short\n".to_vec()),
+        ("1\t1\tbin", vec![0]),
+    ]);
+    let stat = world.private.diffstat(&before, &after).unwrap();
+    let seen: Vec<_> = stat.iter().map(|c| (c.path.as_str(), c.status.clone(), c.added, c.deleted)).collect();
+    let from = ":100644 x\\u{9}y".to_owned();
+    assert_eq!(
+        seen,
+        [
+            ("-\\u{9}-\\u{9}moved\\u{a}here", ChangeStatus::Renamed { from }, Some(1), Some(0)),
+            ("1\\u{9}1\\u{9}bin", ChangeStatus::Added, None, None),
+            ("gone\\", ChangeStatus::Deleted, Some(0), Some(2)),
+            ("tab\\u{9}\"quoted\"\\u{a}", ChangeStatus::Modified, Some(2), Some(0)),
+            ("ü =>{a", ChangeStatus::Added, Some(1), Some(0)),
+        ]
+    );
 }
 
 #[test]

@@ -15,6 +15,12 @@ pub struct FileChange {
     pub deleted: Option<u64>,
 }
 
+impl FileChange {
+    pub fn is_binary(&self) -> bool {
+        self.added.is_none() && self.deleted.is_none()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeStatus {
     Added,
@@ -64,7 +70,8 @@ impl PrivateRepo {
             .args(["--end-of-options", a.id(), b.id(), "--"])
     }
 
-    /// Each changed file with its count of lines.
+    /// Each changed file with its count of lines. A file that was moved and little changed is
+    /// one change, not two.
     pub fn diffstat(&self, a: &impl TreeIsh, b: &impl TreeIsh) -> Result<Vec<FileChange>, GitError> {
         let out = self
             .call()
