@@ -51,7 +51,7 @@ impl PrivateRepo {
             args: ARGS.to_owned(),
             detail: "fields in an order it never uses, or a conflict without a path".to_owned(),
         };
-        let (tree, paths, named) = match merged.code {
+        let Said { tree, paths, named } = match merged.code {
             0 | 1 => parse(&merged.stdout).ok_or_else(strange)?,
             _ => return Err(merged.failed(ARGS.to_owned())),
         };
@@ -69,10 +69,17 @@ impl PrivateRepo {
     }
 }
 
+struct Said<'a> {
+    tree: &'a [u8],
+    /// Files in conflict.
+    paths: Vec<Vec<u8>>,
+    /// What messages about conflicts name.
+    named: Vec<Vec<u8>>,
+}
+
 /// `<tree>\0`, then each path in conflict, then an empty field, then messages as
-/// `<count>\0<path>\0…<kind>\0<text>\0`. Gives the tree, the paths, and the paths that messages
-/// about conflicts name.
-fn parse(out: &[u8]) -> Option<(&[u8], Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+/// `<count>\0<path>\0…<kind>\0<text>\0`.
+fn parse(out: &[u8]) -> Option<Said<'_>> {
     let mut fields = out.split(|b| *b == 0);
     let tree = fields.next()?;
     let paths = fields.by_ref().take_while(|field| !field.is_empty()).map(<[u8]>::to_vec).collect();
@@ -86,5 +93,5 @@ fn parse(out: &[u8]) -> Option<(&[u8], Vec<Vec<u8>>, Vec<Vec<u8>>)> {
             named.extend(about);
         }
     }
-    Some((tree, paths, named))
+    Some(Said { tree, paths, named })
 }
