@@ -4,6 +4,7 @@
 mod attempt;
 mod commission;
 mod effects;
+pub mod forge;
 pub mod git;
 mod hand_in;
 mod hands;

@@ -42,5 +42,6 @@ pub use private_repo::PrivateRepo;
 pub use publish::{Published, publish};
 pub use push::{PushOutcome, push_remote};
 pub use rescue::{Rescued, rescue};
+pub(crate) use run::redacted;
 pub use user_repo::{Remote, UserRepo};
 pub use workspace::{materialise, remove_workspace};
