@@ -5,7 +5,9 @@
 mod git_support;
 
 use git_support::{World, branch, git, text};
-use runner::git::{BranchName, CommitId, CommitRequest, GitError, JoinRequest, Joined, Published, join, publish};
+use runner::git::{
+    BranchName, CommitId, CommitRequest, GitError, JoinRequest, Joined, Published, TreeId, join, publish,
+};
 
 type Files<'a> = &'a [(&'a str, &'a [u8])];
 
@@ -17,6 +19,19 @@ fn parent() -> BranchName {
 fn commit_on(world: &World, onto: &CommitId, set: Files<'_>, removed: &[&str], effect: &str) -> CommitId {
     let files: Vec<_> = set.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect();
     let tree = world.private.tree_with(onto, &files).unwrap();
+    let remove: Vec<_> = removed.iter().map(|path| vec!["update-index", "--force-remove", path]).collect();
+    commit_index(world, onto, &tree, &remove, effect)
+}
+
+/// The same with one entry whose mode is given: an executable or a link.
+fn commit_entry(world: &World, onto: &CommitId, mode: &str, path: &str, content: &[u8]) -> CommitId {
+    let tree = world.private.tree_with(onto, &[(path.to_owned(), content.to_vec())]).unwrap();
+    let blob = git(world.private.dir(), &["rev-parse", &format!("{tree}:{path}")]);
+    let entry = format!("{mode},{blob},{path}");
+    commit_index(world, onto, &tree, &[vec!["update-index", "--cacheinfo", &entry]], "r2/1")
+}
+
+fn commit_index(world: &World, onto: &CommitId, tree: &TreeId, steps: &[Vec<&str>], effect: &str) -> CommitId {
     let index = world.dir.path().join("test-index");
     let run = |args: &[&str]| {
         let output = std::process::Command::new("git")
@@ -32,10 +47,10 @@ fn commit_on(world: &World, onto: &CommitId, set: Files<'_>, removed: &[&str], e
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     run(&["read-tree", tree.as_str()]);
-    for path in removed {
-        run(&["update-index", "--force-remove", path]);
+    for step in steps {
+        run(step);
     }
-    let tree = runner::git::TreeId::parse(&run(&["write-tree"])).unwrap();
+    let tree = TreeId::parse(&run(&["write-tree"])).unwrap();
     let parents = vec![onto.clone()];
     world.private.commit(&CommitRequest { parents, tree, text: text(effect, "r1", effect) }).unwrap()
 }
@@ -226,6 +241,31 @@ fn a_file_against_a_directory_keeps_both() {
     let marked = two.conflict(&[&aside]);
     assert_eq!(two.show(&marked, &aside).unwrap(), "file\n");
     assert_eq!(two.show(&marked, "x/y.txt").unwrap(), "inside\n");
+}
+
+#[test]
+fn a_file_against_a_link_keeps_both() {
+    let mut two = Two::new(&[], (&[("x", b"file\n")], &[]), (&[], &[]));
+    two.child = commit_entry(&two.world, &two.world.base, "120000", "x", b"a.txt");
+    let aside = format!("x~{}", two.ours);
+    let marked = two.conflict(&["x", &aside]);
+    assert_eq!(two.show(&marked, &aside).unwrap(), "file\n");
+    let listed = git(two.world.private.dir(), &["ls-tree", marked.as_str(), "x"]);
+    assert!(listed.starts_with("120000 blob"), "{listed}");
+}
+
+#[test]
+fn a_file_added_with_two_modes_is_a_conflict_without_markers() {
+    let mut two = Two::new(&[], (&[("x", b"same\n")], &[]), (&[], &[]));
+    two.child = commit_entry(&two.world, &two.world.base, "100755", "x", b"same\n");
+    let marked = two.conflict(&["x"]);
+    assert_eq!(two.show(&marked, "x").unwrap(), "same\n");
+    two.child = commit_entry(&two.world, &marked, "100755", "x", b"same\n");
+    let request = JoinRequest { must_be_resolved: vec!["x".to_owned()], ..two.request() };
+    let answer = join(&two.world.private, &request).unwrap();
+    let Joined::Done { commit, .. } = answer else { panic!("{answer:?}") };
+    let listed = git(two.world.private.dir(), &["ls-tree", commit.as_str(), "x"]);
+    assert!(listed.starts_with("100755 blob"), "{listed}");
 }
 
 #[test]
