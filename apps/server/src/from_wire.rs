@@ -58,6 +58,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         on_failure: None,
         risk: domain::RiskPolicy::default(),
         group: None,
+        priority: domain::Priority::default(),
     };
     config.tighten(&file.policy);
     Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by, parent: None })

@@ -92,6 +92,9 @@ pub enum ConfigError {
     /// Not `provider/model`.
     #[error("`{0}` is not a model name; write `provider/model`, for example `anthropic/claude-sonnet-4-5`")]
     Model(String),
+    /// Not a priority.
+    #[error("`{0}` is not a priority; use `low`, `normal` or `high`")]
+    Priority(String),
 }
 
 impl FromStr for TrustKey {
@@ -236,6 +239,9 @@ pub struct RunConfig {
     /// The runs it is one of, when several were started together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
+    /// Its place among the user's queued runs. The usual one is not stored, as it was before there were others.
+    #[serde(default, skip_serializing_if = "Priority::is_normal")]
+    pub priority: Priority,
 }
 
 /// Keeps what nobody set out of stored events.
@@ -277,6 +283,49 @@ impl FromStr for OnFailure {
             "continue" => Ok(Self::Continue),
             "stop" => Ok(Self::Stop),
             other => Err(ConfigError::OnFailure(other.to_owned())),
+        }
+    }
+}
+
+/// How early a run gets in when its user has as many at work as may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// After others that were started about the same time.
+    Low,
+    /// In the order of starting.
+    #[default]
+    Normal,
+    /// Before others that were started about the same time.
+    High,
+}
+
+impl Priority {
+    /// Whether it is the usual one.
+    #[must_use]
+    pub fn is_normal(&self) -> bool {
+        *self == Self::Normal
+    }
+
+    /// The word used in views and in the database.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+        }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = ConfigError;
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "low" => Ok(Self::Low),
+            "normal" => Ok(Self::Normal),
+            "high" => Ok(Self::High),
+            other => Err(ConfigError::Priority(other.chars().filter(|c| !c.is_control()).take(60).collect())),
         }
     }
 }

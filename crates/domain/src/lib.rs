@@ -29,7 +29,9 @@ mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
 pub use command::{ChildReport, Command, Decide, Rejection, Report, SpendReport, Start};
-pub use config::{ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, RunConfig, Trust, TrustKey};
+pub use config::{
+    ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, Priority, RunConfig, Trust, TrustKey,
+};
 pub use decide::{Ctx, decide};
 pub use digest::Digest;
 pub use effect::{AgentTask, ChildMerge, ChildTask, ChildWord, Effect, LandPolicy, Purpose, Session};

@@ -8,7 +8,7 @@ use crate::{Ending, HoldKind, Phase, Run};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Not begun.
+    /// Not begun: it waits to be let in, or its branch is being made.
     Queued,
     /// Something is being done.
     Running,
@@ -33,12 +33,10 @@ impl Status {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match &run.phase {
-            Phase::Unopened => Self::Queued,
-            Phase::Opening { .. }
-            | Phase::Working { .. }
-            | Phase::Delegating { .. }
-            | Phase::Publishing { .. }
-            | Phase::Finishing { .. } => Self::Running,
+            Phase::Unopened | Phase::Opening { .. } => Self::Queued,
+            Phase::Working { .. } | Phase::Delegating { .. } | Phase::Publishing { .. } | Phase::Finishing { .. } => {
+                Self::Running
+            }
             Phase::Holding { hold } => match hold.kind {
                 HoldKind::Approval | HoldKind::Confirm | HoldKind::Fix | HoldKind::Permission | HoldKind::Review => {
                     Self::AwaitingApproval

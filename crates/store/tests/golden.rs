@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use domain::{
     ArtifactKind, Command, Decision, DecisionKind, DecisionNote, Digest, Effect, Event, Finding, Hold, HoldId,
-    HoldKind, Micros, Outcome, Recorded, Severity, Verdict,
+    HoldKind, Micros, Outcome, Priority, Recorded, Severity, Verdict,
 };
 use testkit::{History, samples};
 
@@ -221,6 +221,18 @@ fn the_stored_form_of_every_event_is_as_it_was() {
     for event in every_event() {
         let (kind, text) = stored(&event);
         check_golden(&format!("{kind}.json"), &text);
+    }
+}
+
+#[test]
+fn a_priority_is_stored_only_where_it_is_not_the_usual_one() {
+    for (priority, stored) in [(Priority::Low, true), (Priority::Normal, false), (Priority::High, true)] {
+        let config = domain::RunConfig { priority, ..samples::config() };
+        let first = History::started(samples::run_id(1), config).log.remove(0).event;
+        let (kind, payload) = store::encode(&first).unwrap();
+        let word = format!("\"priority\":\"{}\"", priority.word());
+        assert_eq!(payload.contains(&word), stored, "{payload}");
+        assert_eq!(store::decode(1, &kind, &payload).unwrap(), first);
     }
 }
 

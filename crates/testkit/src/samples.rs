@@ -65,6 +65,7 @@ pub fn config() -> RunConfig {
         on_failure: None,
         risk: domain::RiskPolicy::default(),
         group: None,
+        priority: domain::Priority::Normal,
     }
 }
 

@@ -359,7 +359,7 @@ pub fn rows_are_filtered_by_status_and_project(store: &Dyn) {
     };
     let status = |statuses: Vec<Status>| RunFilter { statuses, ..RunFilter::default() };
     assert_eq!(list(status(vec![Status::Cancelled])), [two.run.id.clone()]);
-    assert_eq!(list(status(vec![Status::Running, Status::Stuck])), [one.run.id]);
+    assert_eq!(list(status(vec![Status::Queued, Status::Stuck])), [one.run.id]);
     let project = |text: &str| RunFilter { project: Some(text.to_owned()), ..RunFilter::default() };
     assert_eq!(list(project("/home/ada/shop")).len(), 2);
     assert_eq!(list(project("/home/ada")), []);
