@@ -1,7 +1,7 @@
 //! The desk: the one thread that decides and writes. It takes what has queued up, decides each command on the
 //! state the one before led to, commits all in one transaction, and only then answers and acts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -13,8 +13,8 @@ use crate::flights::Flights;
 use crate::handle::{Ask, fold};
 use crate::timers::LEASE;
 use crate::{
-    Append, Appended, Batch, Clock, CommandKey, Engine, Fence, Lease, LeaseWish, Leased, NodeId, Parts, Receipt,
-    Refusal, Row, Store, StoreError, TimerChange, Weight,
+    Append, Appended, Batch, Clock, CommandKey, Committed, Engine, EntryRule, Fence, Lease, LeaseWish, Leased, NodeId,
+    Parts, Receipt, Refusal, Row, Store, StoreError, TimerChange, Weight,
 };
 
 // One fsync for at most so many commands: more would make the first of them wait too long.
@@ -30,8 +30,21 @@ pub(crate) struct Desk {
     hot: HashMap<RunId, Arc<Run>>,
     // Whether there may be effects that nobody works on.
     backlog: bool,
+    rule: EntryRule,
+    queue: Queue,
     position: watch::Sender<u64>,
     due: watch::Sender<Option<Timestamp>>,
+}
+
+/// What is known of runs that wait to be let in. The store decides; this only spares it the question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queue {
+    /// Nobody waits.
+    Empty,
+    /// Some wait, and none may begin before a run ends or a person is asked less or more.
+    Blocked,
+    /// Some may be let in.
+    Open,
 }
 
 /// A command on its way through a batch.
@@ -79,8 +92,9 @@ impl Desk {
         busy: Arc<AtomicUsize>,
     ) -> Self {
         let flights = Flights::new(parts.runner, parts.slots, busy);
-        let Parts { store, clock, node, .. } = parts;
-        Self { store, clock, node, engine, flights, hot: HashMap::new(), backlog: true, position, due }
+        let Parts { store, clock, node, entry: rule, .. } = parts;
+        let (hot, queue) = (HashMap::new(), Queue::Open);
+        Self { store, clock, node, engine, flights, hot, backlog: true, rule, queue, position, due }
     }
 
     pub(crate) fn spawn(mut self, mut inbox: mpsc::Receiver<Ask>) {
@@ -117,7 +131,10 @@ impl Desk {
                     let fence = Some(Fence { number, epoch });
                     pending.push(Pending { run, command, key: None, fence, reply: Reply::Report(reply) });
                 }
-                Ask::Look => self.backlog = true,
+                Ask::Look => {
+                    self.backlog = true;
+                    self.queue = Queue::Open;
+                }
                 Ask::Stop { reply } => stop = Some(reply),
             }
         }
@@ -146,10 +163,11 @@ impl Desk {
             };
             reject(rejected);
             if let Some(wish) = &batch.lease {
-                self.backlog = may_have_left_some(wish, &committed.leased);
+                self.note_what_is_left(wish, &committed);
             }
             let leased = committed.leased;
-            pending = self.settle(decided, batch.appends, committed.appended);
+            let about_to_start = leased.iter().map(|leased| &leased.id.run).collect();
+            pending = self.settle(decided, batch.appends, committed.appended, &about_to_start);
             for leased in leased {
                 self.start(leased);
             }
@@ -186,10 +204,30 @@ impl Desk {
                 },
             }
         }
-        if self.backlog && (heavy > 0 || light > 0) {
-            batch.lease = Some(LeaseWish { node: self.node.clone(), now, until: until(now), heavy, light });
-        }
+        batch.lease = self.wish(now, heavy, light);
         (decided, rejected, batch)
+    }
+
+    fn wish(&self, now: Timestamp, heavy: usize, light: usize) -> Option<LeaseWish> {
+        let entry = (self.queue == Queue::Open && light > 0).then_some(self.rule);
+        let heavy = if self.backlog { heavy } else { 0 };
+        let wanted = entry.is_some() || (self.backlog && (heavy > 0 || light > 0));
+        wanted.then(|| LeaseWish { node: self.node.clone(), now, until: until(now), heavy, light, entry })
+    }
+
+    /// A wish that was filled to its limit may have left effects behind.
+    fn note_what_is_left(&mut self, wish: &LeaseWish, committed: &Committed) {
+        let is_heavy = |leased: &&Leased| Weight::of(&leased.effect, None) == Weight::Heavy;
+        let heavy = committed.leased.iter().filter(is_heavy).count();
+        let light_is_full = committed.leased.len() - heavy >= wish.light;
+        self.backlog = self.backlog && (heavy >= wish.heavy || light_is_full);
+        if wish.entry.is_some() {
+            self.queue = match committed.queued {
+                0 => Queue::Empty,
+                _ if light_is_full => Queue::Open,
+                _ => Queue::Blocked,
+            };
+        }
     }
 
     fn decide_one(
@@ -212,13 +250,17 @@ impl Desk {
         let finished = one.fence.map(|fence| fence.number);
         if let Some(number) = finished.filter(|number| self.flights.number(&one.run) == Some(*number)) {
             // Its slot is free for what follows; the flight itself lands once the report is stored.
-            match before.open_effects.get(&number).map(Weight::of) {
+            match before.open_effects.get(&number).map(|effect| Weight::of(effect, None)) {
                 Some(Weight::Heavy) => *heavy += 1,
-                Some(Weight::Light) => *light += 1,
+                Some(Weight::Light | Weight::Entry) => *light += 1,
                 None => {}
             }
         }
-        let (added, starts) = self.plan_starts(&one.run, &before, &after, &removed, now, heavy, light);
+        if self.queue == Queue::Blocked && may_let_in(&before, &after) {
+            self.queue = Queue::Open;
+        }
+        let row = Row::of(&after);
+        let (added, starts) = self.plan_starts(&row, &before, &after, &removed, now, heavy, light);
         let append = Append {
             run: one.run.clone(),
             expected: before.version,
@@ -227,17 +269,18 @@ impl Desk {
             removed,
             fence: one.fence,
             timer: timer_change(&before, &after),
-            row: Some(Row::of(&after)),
+            row: Some(row),
             key: one.key.clone(),
         };
         Ok((append, Arc::new(after), starts))
     }
 
-    /// New effects start at once where nothing of the run is in the air and a slot is free; else they queue.
+    /// New effects start at once where nothing of the run is in the air and a slot is free; else they queue. Entries
+    /// always queue: whether a run is let in is for the store to say, in the same transaction.
     #[expect(clippy::too_many_arguments, reason = "two counters that the whole batch shares")]
     fn plan_starts(
         &mut self,
-        id: &RunId,
+        row: &Row,
         before: &Run,
         after: &Run,
         removed: &[u32],
@@ -245,6 +288,7 @@ impl Desk {
         heavy: &mut usize,
         light: &mut usize,
     ) -> (Vec<NewEffect>, Vec<Leased>) {
+        let id = &row.id;
         let mut lane_free = match self.flights.number(id) {
             Some(flying) => removed.contains(&flying),
             None => before.open_effects.keys().all(|open| removed.contains(open)),
@@ -255,9 +299,14 @@ impl Desk {
             if *number <= before.effects_requested {
                 continue;
             }
-            let slot = match Weight::of(effect) {
+            let slot = match Weight::of(effect, row.parent.as_ref()) {
                 Weight::Heavy => &mut *heavy,
                 Weight::Light => &mut *light,
+                Weight::Entry => {
+                    self.queue = Queue::Open;
+                    added.push((*number, effect.clone(), None));
+                    continue;
+                }
             };
             let lease =
                 (lane_free && *slot > 0).then(|| Lease { node: self.node.clone(), until: until(now), epoch: 1 });
@@ -276,12 +325,23 @@ impl Desk {
     }
 
     /// After the commit: answers go out, flights land and start. Returns what has to be decided again.
-    fn settle(&mut self, decided: Vec<Decided>, appends: Vec<Append>, results: Vec<Appended>) -> Vec<Pending> {
+    fn settle(
+        &mut self,
+        decided: Vec<Decided>,
+        appends: Vec<Append>,
+        results: Vec<Appended>,
+        about_to_start: &HashSet<&RunId>,
+    ) -> Vec<Pending> {
         let mut again = Vec::new();
         for ((one, append), result) in decided.into_iter().zip(appends).zip(results) {
             let run = one.pending.run.clone();
             match result {
-                Appended::Done => self.done(one, &append),
+                Appended::Done => {
+                    self.done(one, &append);
+                    if !self.flights.is_flying(&run) && !about_to_start.contains(&run) {
+                        self.hot.remove(&run);
+                    }
+                }
                 Appended::Conflict => {
                     self.hot.remove(&run);
                     again.push(one.pending);
@@ -325,9 +385,6 @@ impl Desk {
             self.flights.start(leased, Arc::clone(&one.after), self.engine.clone());
         }
         one.pending.reply.send(Ok(Receipt { run: Arc::clone(&one.after), repeated: false }));
-        if !self.flights.is_flying(&run) {
-            self.hot.remove(&run);
-        }
     }
 
     fn start(&mut self, leased: Leased) {
@@ -380,10 +437,9 @@ impl Desk {
     }
 }
 
-/// A wish that was filled to its limit may have left effects behind.
-fn may_have_left_some(wish: &LeaseWish, leased: &[Leased]) -> bool {
-    let heavy = leased.iter().filter(|leased| Weight::of(&leased.effect) == Weight::Heavy).count();
-    heavy >= wish.heavy || leased.len() - heavy >= wish.light
+/// Whether something that keeps queued runs out has changed: a run ended, or a person is asked something else.
+fn may_let_in(before: &Run, after: &Run) -> bool {
+    before.is_ended() != after.is_ended() || before.hold().map(|hold| hold.id) != after.hold().map(|hold| hold.id)
 }
 
 fn reject(rejected: Vec<(Reply, Refusal)>) {

@@ -52,7 +52,8 @@ impl Flights {
 
     /// Starts an effect. The run's earlier task, if it was told to stop, is waited for first.
     pub(crate) fn start(&mut self, leased: Leased, run: Arc<Run>, engine: Engine) {
-        let weight = Weight::of(&leased.effect);
+        // Whose door it is makes no difference here: an entry takes a light slot.
+        let weight = Weight::of(&leased.effect, None);
         let (id, number, before) = (leased.id.run.clone(), leased.id.number, self.leaving.remove(&leased.id.run));
         let spend = spend_sink(engine.clone(), id.clone());
         let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend };
@@ -95,7 +96,7 @@ impl Flights {
     fn add(&mut self, weight: Weight) {
         match weight {
             Weight::Heavy => self.heavy += 1,
-            Weight::Light => self.light += 1,
+            Weight::Light | Weight::Entry => self.light += 1,
         }
         self.busy.fetch_add(1, Ordering::SeqCst);
     }
@@ -103,7 +104,7 @@ impl Flights {
     fn remove(&mut self, weight: Weight) {
         match weight {
             Weight::Heavy => self.heavy -= 1,
-            Weight::Light => self.light -= 1,
+            Weight::Light | Weight::Entry => self.light -= 1,
         }
         self.busy.fetch_sub(1, Ordering::SeqCst);
     }

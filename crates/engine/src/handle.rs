@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::desk::Desk;
-use crate::{CommandKey, EffectRunner, NodeId, Store, StoreError, timers};
+use crate::{CommandKey, EffectRunner, EntryRule, NodeId, QueueState, Store, StoreError, timers};
 
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -23,6 +23,8 @@ pub struct Parts {
     pub clock: Clock,
     /// How much may be done at once.
     pub slots: Slots,
+    /// When a queued run is let in.
+    pub entry: EntryRule,
     /// The name of this process.
     pub node: NodeId,
     /// Whether no other process works on this store: then all old leases are taken back at once.
@@ -45,6 +47,7 @@ pub struct Engine {
     positions: watch::Receiver<u64>,
     busy: Arc<AtomicUsize>,
     store: Arc<dyn Store>,
+    entry: EntryRule,
 }
 
 /// A command was taken, and is on disk.
@@ -84,7 +87,7 @@ pub(crate) enum Ask {
     },
     /// The end of an effect this node works on.
     Report { effect: EffectId, epoch: u64, outcome: Box<Outcome>, reply: oneshot::Sender<Result<(), StoreError>> },
-    /// Look for effects whose lease ran out.
+    /// Look for effects whose lease ran out, and for runs that may begin.
     Look,
     /// End.
     Stop { reply: oneshot::Sender<()> },
@@ -103,7 +106,8 @@ impl Engine {
         let (position, positions) = watch::channel(parts.store.position()?);
         let busy = Arc::new(AtomicUsize::new(0));
         let (due, earliest) = watch::channel(parts.store.next_timer()?);
-        let engine = Self { asks, positions, busy: Arc::clone(&busy), store: Arc::clone(&parts.store) };
+        let (store, entry) = (Arc::clone(&parts.store), parts.entry);
+        let engine = Self { asks, positions, busy: Arc::clone(&busy), store, entry };
         timers::watch(engine.clone(), Arc::clone(&parts.clock), earliest);
         timers::renew(engine.clone(), Arc::clone(&parts.clock), parts.node.clone());
         Desk::open(parts, engine.clone(), position, due, busy).spawn(inbox);
@@ -129,6 +133,12 @@ impl Engine {
         let (store, id) = (Arc::clone(&self.store), run.clone());
         let events = blocking(move || store.events(&id, 0)).await?;
         Ok(fold(run, events))
+    }
+
+    /// How a run stands that waits to be let in; `None` when it does not.
+    pub async fn queue(&self, run: &RunId) -> Result<Option<QueueState>, StoreError> {
+        let (store, run, rule) = (Arc::clone(&self.store), run.clone(), self.entry);
+        blocking(move || store.queue(&run, &rule)).await
     }
 
     /// The store, for reading.

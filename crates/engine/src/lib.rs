@@ -5,6 +5,7 @@
 
 mod boundary;
 mod desk;
+mod entry;
 mod flights;
 mod handle;
 mod kin;
@@ -13,6 +14,7 @@ mod row;
 mod timers;
 
 pub use boundary::boundary;
+pub use entry::{Blocked, EntryRule, QueueState, turn};
 pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};
 pub use ports::{
     Append, Appended, Batch, CommandKey, Committed, DueTimer, EffectRunner, FeedItem, Fence, Job, Lease, LeaseWish,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::{Effect, EffectId, Outcome, Recorded, Run, RunId, SpendReport, Timer};
 use jiff::Timestamp;
 
-use crate::Row;
+use crate::{EntryRule, QueueState, Row};
 
 /// Where facts are kept. Calls block; the engine makes them from a thread of its own.
 pub trait Store: Send + Sync + 'static {
@@ -50,6 +50,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Effects that are asked for and not finished, with who works on them.
     fn outbox(&self, run: Option<&RunId>) -> Result<Vec<OutboxRow>, StoreError>;
+
+    /// How a run stands that waits to be let in; `None` when it does not.
+    fn queue(&self, run: &RunId, rule: &EntryRule) -> Result<Option<QueueState>, StoreError>;
 }
 
 /// One transaction's worth of work.
@@ -130,14 +133,17 @@ pub enum Weight {
     Heavy,
     /// Git plumbing and the like.
     Light,
+    /// The door through which a root run begins: takes a light slot, and only where the rule lets it in.
+    Entry,
 }
 
 impl Weight {
-    /// The weight of an effect.
+    /// The weight of a run's effect. A child run begins without asking: its parent was let in.
     #[must_use]
-    pub fn of(effect: &Effect) -> Self {
+    pub fn of(effect: &Effect, parent: Option<&RunId>) -> Self {
         match effect {
             Effect::RunAgent(_) | Effect::Prove { .. } | Effect::Land(_) => Self::Heavy,
+            Effect::OpenBranch if parent.is_none() => Self::Entry,
             Effect::OpenBranch
             | Effect::OpenChildBranch
             | Effect::CommitArtifact { .. }
@@ -167,8 +173,10 @@ pub struct LeaseWish {
     pub until: Timestamp,
     /// At most so many heavy ones.
     pub heavy: usize,
-    /// At most so many light ones.
+    /// At most so many light ones and entries together; light ones go first, they finish what has begun.
     pub light: usize,
+    /// The rule under which runs are let in; without one, none is.
+    pub entry: Option<EntryRule>,
 }
 
 /// What a commit did.
@@ -178,6 +186,8 @@ pub struct Committed {
     pub appended: Vec<Appended>,
     /// Effects leased by the wish.
     pub leased: Vec<Leased>,
+    /// Runs that a wish with a rule has left in the queue.
+    pub queued: u64,
     /// Position of the newest event.
     pub position: u64,
 }

@@ -1,13 +1,15 @@
 //! The row of a run: what lists and inboxes show without folding its log.
 
-use domain::{Artifact, Hold, Micros, Run, Status};
+use domain::{Artifact, Hold, Micros, Priority, Run, RunId, Status};
 use jiff::Timestamp;
 
 /// The projection of a run, written in the transaction of its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The run's id.
-    pub id: domain::RunId,
+    pub id: RunId,
+    /// The run whose task it works on; none for a run that a person started.
+    pub parent: Option<RunId>,
     /// Sequence number of the last event it shows.
     pub version: u64,
     /// Path of the user's repository.
@@ -18,6 +20,8 @@ pub struct Row {
     pub request: String,
     /// Name of the playbook.
     pub playbook: String,
+    /// Its place among the user's queued runs.
+    pub priority: Priority,
     /// Derived status.
     pub status: Status,
     /// Stage it is in.
@@ -62,11 +66,13 @@ impl Row {
         let stage = run.current_stage().map(|index| run.stage(index).name.clone());
         Self {
             id: run.id.clone(),
+            parent: None,
             version: run.version,
             project: opened.project.clone(),
             user: opened.by.name.clone(),
             request: opened.request.clone(),
             playbook: opened.playbook.name.clone(),
+            priority: opened.config.priority,
             status: Status::of(run),
             stage,
             branch: opened.branch.clone(),

@@ -7,7 +7,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use domain::{Command, Decide, Decision, Gate, HoldKind, Outcome, Rejection, Run, RunId, Status, check_log};
-use engine::{CommandKey, EffectRunner, Engine, Job, NodeId, Parts, Receipt, Refusal, Slots, Store, StoreError};
+use engine::{
+    CommandKey, EffectRunner, Engine, EntryRule, Job, NodeId, Parts, Receipt, Refusal, Slots, Store, StoreError,
+};
 use jiff::{SignedDuration, Timestamp};
 use store::{Options, Sqlite};
 use testkit::{AgreeableRunner, samples};
@@ -47,6 +49,7 @@ fn start(store: Arc<dyn Store>, runner: Arc<dyn EffectRunner>, hands: &Hands) ->
         runner,
         clock: hands.clock(),
         slots: Slots { heavy: 8, light: 8 },
+        entry: EntryRule::default(),
         node: NodeId("here".to_owned()),
         sole_process: true,
     };
@@ -247,6 +250,7 @@ async fn runs_beyond_the_slots_wait_their_turn_and_all_end() {
         runner: Arc::new(AgreeableRunner::default()),
         clock: Hands::new().clock(),
         slots: Slots { heavy: 2, light: 2 },
+        entry: EntryRule::default(),
         node: NodeId("here".to_owned()),
         sole_process: true,
     };

@@ -8,41 +8,61 @@ use std::sync::LazyLock;
 use domain::EffectId;
 use engine::{Lease, LeaseWish, Leased, NodeId, StoreError, Weight};
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params};
 
 use crate::encode::{count, int, millis};
 use crate::fault::fault;
-use crate::read;
 use crate::write::weight;
+use crate::{entry, read};
 
-/// The part both candidate queries share: `?1` is the weight, `?2` the time, `?3` the limit.
-const ITS_TURN: &str = "NOT EXISTS (SELECT 1 FROM outbox other WHERE other.run = mine.run
+/// Nothing else of the run goes first or is being worked on: `?2` is the time.
+pub(crate) const NO_OTHER: &str = "NOT EXISTS (SELECT 1 FROM outbox other WHERE other.run = mine.run
     AND other.number <> mine.number
-    AND (other.number < mine.number OR (other.leased_by IS NOT NULL AND other.leased_until > ?2)))
-    ORDER BY mine.requested_at, mine.id LIMIT ?3";
+    AND (other.number < mine.number OR (other.leased_by IS NOT NULL AND other.leased_until > ?2)))";
 
-const COLUMNS: &str =
-    "SELECT mine.id, mine.requested_at, mine.epoch, mine.workflow_run_id, mine.number, mine.effect FROM outbox mine";
+/// What every question for candidates asks for, after the id and the place.
+pub(crate) const COLUMNS: &str = "mine.epoch, mine.workflow_run_id, mine.number, mine.effect FROM outbox mine";
 
-/// Two questions instead of one with OR, so that each can walk its own index.
+/// Two questions instead of one with OR, so that each can walk its own index: `?1` is the weight, `?3` the limit.
 static QUERIES: LazyLock<[String; 2]> = LazyLock::new(|| {
     let free = "mine.leased_by IS NULL AND mine.weight = ?1";
     let expired = "mine.leased_by IS NOT NULL AND mine.leased_until <= ?2 AND mine.weight = ?1";
-    [free, expired].map(|wanted| format!("{COLUMNS} WHERE {wanted} AND {ITS_TURN}"))
+    let order = "ORDER BY mine.requested_at, mine.id LIMIT ?3";
+    [free, expired]
+        .map(|wanted| format!("SELECT mine.id, mine.requested_at, {COLUMNS} WHERE {wanted} AND {NO_OTHER} {order}"))
 });
 
-struct Candidate {
+/// An effect that may be leased.
+pub(crate) struct Candidate {
     id: i64,
-    requested_at: i64,
+    turn: i64,
     epoch: u64,
     leased: EffectId,
     effect: domain::Effect,
 }
 
-pub(crate) fn lease(connection: &Connection, wish: &LeaseWish) -> Result<Vec<Leased>, StoreError> {
-    let mut found = candidates(connection, wish, Weight::Heavy, wish.heavy)?;
-    found.extend(candidates(connection, wish, Weight::Light, wish.light)?);
-    found.sort_by_key(|candidate| (candidate.requested_at, candidate.id));
+impl Candidate {
+    /// Its place among all that may be leased.
+    pub(crate) fn place(&self) -> (i64, i64) {
+        (self.turn, self.id)
+    }
+}
+
+/// Leases what the wish allows; with how many runs are left in the queue.
+pub(crate) fn lease(connection: &Connection, wish: &LeaseWish) -> Result<(Vec<Leased>, u64), StoreError> {
+    let mut found = candidates(connection, wish, Weight::Light, wish.light)?;
+    let mut left = 0;
+    if let Some(rule) = &wish.entry {
+        let (entries, queued) = entry::candidates(connection, wish, rule, wish.light - found.len())?;
+        left = queued - entries.len() as u64;
+        found.extend(entries);
+    }
+    found.extend(candidates(connection, wish, Weight::Heavy, wish.heavy)?);
+    found.sort_by_key(Candidate::place);
+    Ok((take(connection, wish, found)?, left))
+}
+
+fn take(connection: &Connection, wish: &LeaseWish, found: Vec<Candidate>) -> Result<Vec<Leased>, StoreError> {
     let sql = "UPDATE outbox SET leased_by = ?2, leased_until = ?3, epoch = ?4 WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let mut leased = Vec::with_capacity(found.len());
@@ -67,21 +87,31 @@ fn candidates(
     }
     let mut found = Vec::new();
     for sql in QUERIES.iter() {
-        let mut statement = connection.prepare_cached(sql).map_err(fault)?;
         let arguments = params![weight(heaviness), millis(wish.now), int(limit as u64)];
-        let mut rows = statement.query(arguments).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            found.push(Candidate {
-                id: row.get(0).map_err(fault)?,
-                requested_at: row.get(1).map_err(fault)?,
-                epoch: count(row.get(2).map_err(fault)?)?,
-                leased: read::effect_id(row, 3)?,
-                effect: read::effect(row, 5)?,
-            });
-        }
+        found.extend(read_candidates(connection, sql, arguments)?);
     }
-    found.sort_by_key(|candidate| (candidate.requested_at, candidate.id));
+    found.sort_by_key(Candidate::place);
     found.truncate(limit);
+    Ok(found)
+}
+
+pub(crate) fn read_candidates(
+    connection: &Connection,
+    sql: &str,
+    arguments: &[&dyn ToSql],
+) -> Result<Vec<Candidate>, StoreError> {
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let mut rows = statement.query(arguments).map_err(fault)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        found.push(Candidate {
+            id: row.get(0).map_err(fault)?,
+            turn: row.get(1).map_err(fault)?,
+            epoch: count(row.get(2).map_err(fault)?)?,
+            leased: read::effect_id(row, 3)?,
+            effect: read::effect(row, 5)?,
+        });
+    }
     Ok(found)
 }
 
@@ -101,11 +131,7 @@ mod tests {
 
     #[track_caller]
     fn check(sql: &str, first: &str) {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("../migrations/V1__runs_and_events.sql")).unwrap();
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let steps = statement.query_map(params![1, 0, 4], |row| row.get::<_, String>(3)).unwrap();
-        let plan: Vec<String> = steps.map(Result::unwrap).collect();
+        let plan = crate::schema::plan(sql, params![1, 0, 4]);
         assert_eq!(plan[0], first, "{plan:?}");
         assert!(plan.iter().all(|step| !step.starts_with("SCAN")), "{plan:?}");
     }

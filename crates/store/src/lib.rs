@@ -4,6 +4,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod encode;
+mod entry;
 mod fault;
 mod lease;
 mod project;

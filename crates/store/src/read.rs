@@ -38,7 +38,7 @@ pub(crate) fn exists(connection: &Connection, run: &RunId) -> Result<bool, Store
 
 const ROW: &str = "SELECT id, version, project_id, user_id, original_request, playbook, status, current_stage, branch,
     base_branch, commit_id, created_at, updated_at, completed_at, clarification_count, hold, artifacts, cost_micros,
-    input_tokens, output_tokens, calls, tier, failure FROM workflow_runs";
+    input_tokens, output_tokens, calls, tier, failure, priority, parent FROM workflow_runs";
 
 pub(crate) fn row(connection: &Connection, run: &RunId) -> Result<Option<Row>, StoreError> {
     let found = collect(connection, &format!("{ROW} WHERE id = ?1"), params![run.as_str()], read_row)?;
@@ -72,6 +72,7 @@ fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
     let status: String = get(row, 6)?;
     let hold: Option<String> = get(row, 15)?;
     let completed_at: Option<i64> = get(row, 13)?;
+    let (priority, parent): (String, Option<String>) = (get(row, 23)?, get(row, 24)?);
     Ok(Row {
         id: run_id(row, 0)?,
         version: count(get(row, 1)?)?,
@@ -96,23 +97,26 @@ fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
         calls: count(get(row, 20)?)?,
         tier: get(row, 21)?,
         failure: get(row, 22)?,
+        priority: priority.parse().map_err(|error: domain::ConfigError| StoreError::TooNew(error.to_string()))?,
+        parent: parent.map(|parent| parse_run_id(&parent)).transpose()?,
     })
 }
 
+pub(crate) const STATUSES: [Status; 9] = [
+    Status::Queued,
+    Status::Running,
+    Status::AwaitingApproval,
+    Status::AwaitingClarification,
+    Status::Paused,
+    Status::Stuck,
+    Status::Completed,
+    Status::Failed,
+    Status::Cancelled,
+];
+
 fn read_status(word: &str) -> Result<Status, StoreError> {
-    const ALL: [Status; 9] = [
-        Status::Queued,
-        Status::Running,
-        Status::AwaitingApproval,
-        Status::AwaitingClarification,
-        Status::Paused,
-        Status::Stuck,
-        Status::Completed,
-        Status::Failed,
-        Status::Cancelled,
-    ];
     let unknown = || StoreError::TooNew(format!("the status `{word}` is not known here"));
-    ALL.into_iter().find(|status| status.word() == word).ok_or_else(unknown)
+    STATUSES.into_iter().find(|status| status.word() == word).ok_or_else(unknown)
 }
 
 pub(crate) fn ids_with_prefix(connection: &Connection, prefix: &str, limit: usize) -> Result<Vec<RunId>, StoreError> {
@@ -177,7 +181,11 @@ pub(crate) fn effect(row: &SqlRow<'_>, index: usize) -> Result<Effect, StoreErro
 }
 
 fn run_id(row: &SqlRow<'_>, index: usize) -> Result<RunId, StoreError> {
-    get::<String>(row, index)?.parse().map_err(|error: domain::IdError| StoreError::Damaged(error.to_string()))
+    parse_run_id(&get::<String>(row, index)?)
+}
+
+fn parse_run_id(text: &str) -> Result<RunId, StoreError> {
+    text.parse().map_err(|error: domain::IdError| StoreError::Damaged(error.to_string()))
 }
 
 fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {

@@ -10,7 +10,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::fault::{fault, fault_at};
 
 /// One entry per version, oldest first; never edited once released.
-const STEPS: [&str; 1] = [include_str!("../migrations/V1__runs_and_events.sql")];
+const STEPS: [&str; 2] =
+    [include_str!("../migrations/V1__runs_and_events.sql"), include_str!("../migrations/V2__entry.sql")];
 
 /// Marks the file as ours: `Hold`.
 const APPLICATION_ID: i32 = 0x486f_6c64;
@@ -115,4 +116,16 @@ fn touch(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How SQLite would answer a question, step by step.
+#[cfg(test)]
+pub(crate) fn plan(sql: &str, arguments: &[&dyn rusqlite::ToSql]) -> Vec<String> {
+    let connection = Connection::open_in_memory().unwrap();
+    for step in STEPS {
+        connection.execute_batch(step).unwrap();
+    }
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    let steps = statement.query_map(arguments, |row| row.get::<_, String>(3)).unwrap();
+    steps.map(Result::unwrap).collect()
 }

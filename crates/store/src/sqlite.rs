@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use domain::{Recorded, RunId};
 use engine::{
-    Batch, CommandKey, Committed, DueTimer, FeedItem, NodeId, OutboxRow, Row, RunFilter, Store, StoreError, boundary,
+    Batch, CommandKey, Committed, DueTimer, EntryRule, FeedItem, NodeId, OutboxRow, QueueState, Row, RunFilter, Store,
+    StoreError, boundary,
 };
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::fault::{fault, fault_at};
-use crate::{encode, lease, read, schema, write};
+use crate::{encode, entry, lease, read, schema, write};
 
 /// More idle readers than this are closed again.
 const IDLE_READERS: usize = 4;
@@ -142,11 +143,11 @@ impl Store for Sqlite {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
         self.transact(|connection| {
             let appended = write::appends(connection, &batch.appends)?;
-            let leased = match &batch.lease {
+            let (leased, queued) = match &batch.lease {
                 Some(wish) => lease::lease(connection, wish)?,
-                None => Vec::new(),
+                None => (Vec::new(), 0),
             };
-            Ok(Committed { appended, leased, position: read::position(connection)? })
+            Ok(Committed { appended, leased, queued, position: read::position(connection)? })
         })
     }
 
@@ -200,5 +201,9 @@ impl Store for Sqlite {
 
     fn outbox(&self, run: Option<&RunId>) -> Result<Vec<OutboxRow>, StoreError> {
         self.read(|connection| read::outbox(connection, run))
+    }
+
+    fn queue(&self, run: &RunId, rule: &EntryRule) -> Result<Option<QueueState>, StoreError> {
+        self.read(|connection| entry::state(connection, run, rule))
     }
 }

@@ -1,8 +1,11 @@
 //! Writes appends. All that can be refused is checked before the first write of an append, so that one that does
 //! not fit leaves nothing behind and needs no savepoint.
 
-use domain::{Event, RunId};
-use engine::{Append, Appended, CommandKey, Fence, Row, StoreError, TimerChange, Weight};
+use std::sync::LazyLock;
+
+use domain::{Effect, Event, RunId};
+use engine::{Append, Appended, CommandKey, Fence, Row, StoreError, TimerChange, Weight, turn};
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 
 use crate::encode::{FORM, int, millis, split};
@@ -80,9 +83,9 @@ fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Wri
     let sql = "INSERT INTO workflow_runs (id, short_id, version, project_id, user_id, status, current_stage, created_at,
         updated_at, started_at, paused_at, resumed_at, completed_at, clarification_count, playbook, branch, base_branch,
         commit_id, hold, artifacts, cost_micros, input_tokens, output_tokens, calls, tier, failure, config,
-        original_request)
+        original_request, priority, parent)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-        ?24, ?25, ?26, ?27, ?28) ON CONFLICT DO NOTHING RETURNING number";
+        ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT DO NOTHING RETURNING number";
     let marks = Marks::of(append);
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let columns = params![
@@ -114,6 +117,8 @@ fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Wri
         row.failure,
         config(append)?,
         row.request,
+        row.priority.word(),
+        row.parent.as_ref().map(RunId::as_str),
     ];
     if let Some(number) = number_of(&mut statement, columns)? {
         return Ok(Ok(number));
@@ -122,14 +127,25 @@ fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Wri
     Ok(Err(if exists { Appended::Conflict } else { Appended::ShortIdTaken }))
 }
 
+/// For a run that is open, and for one that has ended. An ended run stays so, and an open one has no end to write:
+/// naming the column would make every step rewrite the run's entry in the index of open runs.
+static UPDATES: LazyLock<[String; 2]> = LazyLock::new(|| {
+    ["", "completed_at = ?10,"].map(|end| {
+        format!(
+            "UPDATE workflow_runs SET version = ?3, status = ?4, current_stage = ?5, updated_at = ?6,
+        started_at = coalesce(started_at, ?7), paused_at = coalesce(?8, paused_at),
+        resumed_at = coalesce(?9, resumed_at), {end} clarification_count = ?11, commit_id = ?12, hold = ?13,
+        artifacts = coalesce(?14, artifacts), cost_micros = ?15, input_tokens = ?16, output_tokens = ?17, calls = ?18,
+        tier = ?19, failure = ?20 WHERE id = ?1 AND version = ?2 RETURNING number"
+        )
+    })
+});
+
 /// What a run began with is not written again.
 fn update_row(connection: &Connection, append: &Append, row: &Row) -> Result<Written, StoreError> {
-    let sql = "UPDATE workflow_runs SET version = ?3, status = ?4, current_stage = ?5, updated_at = ?6,
-        started_at = coalesce(started_at, ?7), paused_at = coalesce(?8, paused_at),
-        resumed_at = coalesce(?9, resumed_at), completed_at = ?10, clarification_count = ?11, commit_id = ?12, hold = ?13,
-        artifacts = coalesce(?14, artifacts), cost_micros = ?15, input_tokens = ?16, output_tokens = ?17, calls = ?18, tier = ?19, failure = ?20
-        WHERE id = ?1 AND version = ?2 RETURNING number";
+    let [of_open, of_ended] = &*UPDATES;
     let marks = Marks::of(append);
+    let sql = if row.completed_at.is_some() { of_ended } else { of_open };
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let columns = params![
         append.run.as_str(),
@@ -195,21 +211,37 @@ fn effects(connection: &Connection, append: &Append, run: i64) -> Result<(), Sto
         return Ok(());
     }
     let requested = append.events.last().map(|recorded| recorded.at);
-    let requested = requested.or_else(|| append.row.as_ref().map(|row| row.updated_at)).map_or(0, millis);
+    let requested = requested.or_else(|| append.row.as_ref().map(|row| row.updated_at)).unwrap_or_default();
     let sql = "INSERT INTO outbox
-        (workflow_run_id, number, effect, weight, requested_at, leased_by, leased_until, epoch, run)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        (workflow_run_id, number, effect, weight, requested_at, leased_by, leased_until, epoch, run, user_id, turn)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     for (number, effect, lease) in &append.added {
         let node = lease.as_ref().map(|lease| lease.node.0.as_str());
         let until = lease.as_ref().map(|lease| millis(lease.until));
         let epoch = lease.as_ref().map_or(0, |lease| int(lease.epoch));
-        let id = append.run.as_str();
-        let columns =
-            params![id, number, json(effect)?, weight(Weight::of(effect)), requested, node, until, epoch, run];
+        let (id, effect_json, asked) = (append.run.as_str(), json(effect)?, millis(requested));
+        let (weighs, user, turn) = place(append, effect, requested)?;
+        let columns = params![id, number, effect_json, weighs, asked, node, until, epoch, run, user, turn];
         statement.execute(columns).map_err(fault)?;
     }
     Ok(())
+}
+
+/// The weight of an effect; for an entry also whose it is, and its turn in that user's queue.
+fn place<'a>(
+    append: &'a Append,
+    effect: &Effect,
+    requested: Timestamp,
+) -> Result<(i64, Option<&'a str>, Option<i64>), StoreError> {
+    let row = append.row.as_ref();
+    match (Weight::of(effect, row.and_then(|row| row.parent.as_ref())), row) {
+        (Weight::Entry, Some(row)) => {
+            Ok((weight(Weight::Entry), Some(&row.user), Some(millis(turn(requested, row.priority)))))
+        }
+        (Weight::Entry, None) => Err(StoreError::Other(format!("run {} asks to begin without a row", append.run))),
+        (other @ (Weight::Light | Weight::Heavy), _) => Ok((weight(other), None, None)),
+    }
 }
 
 fn timer(connection: &Connection, append: &Append, run: i64) -> Result<(), StoreError> {
@@ -245,6 +277,7 @@ pub(crate) fn weight(weight: Weight) -> i64 {
     match weight {
         Weight::Light => 0,
         Weight::Heavy => 1,
+        Weight::Entry => 2,
     }
 }
 

@@ -1,35 +1,37 @@
 //! Random interleavings of commands, leases and reports: SQLite answers as the store in memory does.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use domain::{Command, Decision};
-use engine::{Append, Appended, Batch, CommandKey, Fence, LeaseWish, NodeId, RunFilter, Store};
+use domain::{Command, Decision, Priority};
+use engine::{Append, Appended, Batch, CommandKey, EntryRule, Fence, LeaseWish, NodeId, RunFilter, Store};
 use proptest::prelude::*;
 use testkit::{History, MemoryStore, samples};
 
 #[derive(Debug, Clone)]
 enum Step {
-    Start { run: u64, namesake: bool, key: Option<u8> },
+    Start { run: u64, namesake: bool, key: Option<u8>, priority: Priority },
     Report { run: u64, stale: bool, epoch: Option<u64> },
     Fire { run: u64 },
     Extend { run: u64 },
     Cancel { run: u64, key: Option<u8> },
-    Lease { node: u8, heavy: usize, light: usize, after: i64 },
+    Lease { node: u8, heavy: usize, light: usize, after: i64, entry: Option<EntryRule> },
     Renew { node: u8, after: i64 },
     Release,
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let run = 1..4_u64;
+    let run = 1..7_u64;
+    let priority = prop_oneof![Just(Priority::Low), Just(Priority::Normal), Just(Priority::High)];
+    let rule = (1..3_u32, 0..3_u32).prop_map(|(per_user, waiting)| EntryRule { per_user, waiting });
     prop_oneof![
-        2 => (run.clone(), prop::bool::weighted(0.2), prop::option::of(0..3_u8))
-            .prop_map(|(run, namesake, key)| Step::Start { run, namesake, key }),
+        3 => (run.clone(), prop::bool::weighted(0.2), prop::option::of(0..3_u8), priority)
+            .prop_map(|(run, namesake, key, priority)| Step::Start { run, namesake, key, priority }),
         8 => (run.clone(), prop::bool::weighted(0.2), prop::option::of(0..4_u64))
             .prop_map(|(run, stale, epoch)| Step::Report { run, stale, epoch }),
         2 => run.clone().prop_map(|run| Step::Fire { run }),
         2 => run.clone().prop_map(|run| Step::Extend { run }),
         1 => (run, prop::option::of(0..3_u8)).prop_map(|(run, key)| Step::Cancel { run, key }),
-        6 => (0..2_u8, 0..3_usize, 0..3_usize, 0..4000_i64)
-            .prop_map(|(node, heavy, light, after)| Step::Lease { node, heavy, light, after }),
+        6 => (0..2_u8, 0..3_usize, 0..3_usize, 0..4000_i64, prop::option::weighted(0.8, rule))
+            .prop_map(|(node, heavy, light, after, entry)| Step::Lease { node, heavy, light, after, entry }),
         1 => (0..2_u8, 0..4000_i64).prop_map(|(node, after)| Step::Renew { node, after }),
         1 => Just(Step::Release),
     ]
@@ -72,11 +74,13 @@ impl Pair {
         let node = |node: u8| NodeId(format!("node-{node}"));
         let key = |key: Option<u8>| key.map(|key| CommandKey(format!("key-{key}")));
         match step {
-            Step::Start { run, namesake: false, key: number } => {
-                let start = Command::Start(Box::new(samples::start(samples::config())));
-                self.take(run, start, |append| append.key = key(number));
+            Step::Start { run, namesake: false, key: number, priority } => {
+                let config = domain::RunConfig { priority, ..samples::config() };
+                let by = samples::actor(["ada", "bob"][usize::from(run % 2 == 0)]);
+                let start = domain::Start { by, ..samples::start(config) };
+                self.take(run, Command::Start(Box::new(start)), |append| append.key = key(number));
             }
-            Step::Start { run, namesake: true, key: number } => {
+            Step::Start { run, namesake: true, key: number, priority: _ } => {
                 let mut other = History::unopened(samples::namesake(run));
                 // Without its run the name is free, and would be taken from the run that is to come.
                 if self.runs[usize::try_from(run - 1).unwrap()].run.opened.is_none() {
@@ -115,9 +119,9 @@ impl Pair {
                 let cancel = Command::Cancel { by: samples::actor("bob"), reason: None };
                 self.take(run, cancel, |append| append.key = key(number));
             }
-            Step::Lease { node: number, heavy, light, after } => {
+            Step::Lease { node: number, heavy, light, after, entry } => {
                 let (now, until) = (samples::at(self.clock), samples::at(self.clock + after));
-                self.commit(None, Some(LeaseWish { node: node(number), now, until, heavy, light }));
+                self.commit(None, Some(LeaseWish { node: node(number), now, until, heavy, light, entry }));
             }
             Step::Renew { node: number, after } => {
                 let until = samples::at(self.clock + after);
@@ -134,6 +138,7 @@ impl Pair {
         self.both(|store| store.due_timers(jiff::Timestamp::MAX, 100)).unwrap();
         self.both(|store| store.next_timer()).unwrap();
         for history in &self.runs {
+            self.both(|store| store.queue(&history.run.id, &EntryRule::default())).unwrap();
             assert_eq!(self.both(|store| store.events(&history.run.id, 0)).unwrap(), history.log);
         }
     }
@@ -146,7 +151,7 @@ proptest! {
     fn sqlite_answers_as_the_store_in_memory_does(steps in prop::collection::vec(step(), 1..60)) {
         let directory = tempfile::tempdir().unwrap();
         let sqlite = store::Sqlite::open(&directory.path().join("holdpoint.db")).unwrap();
-        let runs = (1..4).map(|n| History::unopened(samples::run_id(n))).collect();
+        let runs = (1..7).map(|n| History::unopened(samples::run_id(n))).collect();
         let mut pair = Pair { memory: MemoryStore::default(), sqlite, runs, clock: 0 };
         for step in steps {
             pair.step(step);

@@ -2,6 +2,7 @@
 //! every store must pass. Never part of the product.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod entry_suite;
 pub mod history;
 pub mod memory;
 pub mod runner;

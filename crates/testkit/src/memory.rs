@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use domain::{Effect, EffectId, Event, Recorded, RunId};
 use engine::{
-    Append, Appended, Batch, CommandKey, Committed, DueTimer, FeedItem, Lease, LeaseWish, Leased, NodeId, OutboxRow,
-    Row, RunFilter, Store, StoreError, TimerChange, Weight,
+    Append, Appended, Batch, CommandKey, Committed, DueTimer, EntryRule, FeedItem, Lease, LeaseWish, Leased, NodeId,
+    OutboxRow, QueueState, Row, RunFilter, Store, StoreError, TimerChange, Weight,
 };
 use jiff::Timestamp;
 
@@ -108,31 +108,97 @@ impl State {
         }
     }
 
-    fn lease(&mut self, wish: &LeaseWish) -> Vec<Leased> {
-        let (mut heavy, mut light) = (wish.heavy, wish.light);
-        let mut turn: Vec<usize> = (0..self.outbox.len()).filter(|index| self.its_turn(*index, wish.now)).collect();
-        turn.sort_by_key(|index| self.outbox[*index].requested_at);
-        let mut leased = Vec::new();
-        for index in turn {
+    /// Leases what the wish allows; with how many runs are left in the queue.
+    fn lease(&mut self, wish: &LeaseWish) -> (Vec<Leased>, u64) {
+        let mut chosen = self.oldest(wish, Weight::Light, wish.light);
+        let mut left = 0;
+        if let Some(rule) = &wish.entry {
+            let (entries, queued) = self.entries(wish, rule, wish.light - chosen.len());
+            left = queued - entries.len() as u64;
+            chosen.extend(entries);
+        }
+        chosen.extend(self.oldest(wish, Weight::Heavy, wish.heavy));
+        chosen.sort_by_key(|index| (self.turn(*index), *index));
+        let take = |index: usize| {
             let open = &mut self.outbox[index];
-            let left = match Weight::of(&open.effect) {
-                Weight::Heavy => &mut heavy,
-                Weight::Light => &mut light,
-            };
-            if *left == 0 {
-                continue;
-            }
-            *left -= 1;
             open.epoch += 1;
             open.holder = Some((wish.node.clone(), wish.until));
             let lease = Lease { node: wish.node.clone(), until: wish.until, epoch: open.epoch };
-            leased.push(Leased { id: open.id.clone(), effect: open.effect.clone(), lease });
+            Leased { id: open.id.clone(), effect: open.effect.clone(), lease }
+        };
+        (chosen.into_iter().map(take).collect(), left)
+    }
+
+    fn row_of(&self, index: usize) -> &Row {
+        let run = &self.outbox[index].id.run;
+        self.rows.iter().find(|row| row.id == *run).expect("every run begins with a row")
+    }
+
+    fn weight(&self, index: usize) -> Weight {
+        Weight::of(&self.outbox[index].effect, self.row_of(index).parent.as_ref())
+    }
+
+    fn turn(&self, index: usize) -> Timestamp {
+        let requested_at = self.outbox[index].requested_at;
+        match self.weight(index) {
+            Weight::Entry => engine::turn(requested_at, self.row_of(index).priority),
+            Weight::Heavy | Weight::Light => requested_at,
         }
-        leased
+    }
+
+    /// The first of a weight that nobody works on.
+    fn oldest(&self, wish: &LeaseWish, weight: Weight, limit: usize) -> Vec<usize> {
+        let fits = |index: &usize| self.weight(*index) == weight && self.its_turn(*index, wish.now);
+        let mut found: Vec<usize> = (0..self.outbox.len()).filter(fits).collect();
+        found.sort_by_key(|index| (self.turn(*index), *index));
+        found.truncate(limit);
+        found
+    }
+
+    /// Runs that are let in, one after the other; with how many were queued.
+    fn entries(&self, wish: &LeaseWish, rule: &EntryRule, limit: usize) -> (Vec<usize>, u64) {
+        let queued = self.queued(|open| live(open, wish.now));
+        let mut let_in: Vec<usize> = Vec::new();
+        for index in self.oldest(wish, Weight::Entry, usize::MAX) {
+            let user = &self.row_of(index).user;
+            let out = |index: &&usize| self.row_of(**index).user == *user && !let_in.contains(*index);
+            let active = self.open(user) - queued.iter().filter(out).count() as u64;
+            if let_in.len() < limit && rule.room(active, self.waiting(user)) > 0 {
+                let_in.push(index);
+            }
+        }
+        (let_in, queued.len() as u64)
+    }
+
+    /// Entries that nobody holds.
+    fn queued(&self, held: impl Fn(&Open) -> bool) -> Vec<usize> {
+        let free = |index: &usize| self.weight(*index) == Weight::Entry && !held(&self.outbox[*index]);
+        (0..self.outbox.len()).filter(free).collect()
+    }
+
+    /// A user's root runs that have not ended.
+    fn open(&self, user: &str) -> u64 {
+        let open = |row: &&Row| row.user == user && row.parent.is_none() && !row.status.is_final();
+        self.rows.iter().filter(open).count() as u64
+    }
+
+    fn waiting(&self, user: &str) -> u64 {
+        self.rows.iter().filter(|row| row.user == user && row.status.waits_for_person()).count() as u64
+    }
+
+    fn queue(&self, run: &RunId, rule: &EntryRule) -> Option<QueueState> {
+        let queued = self.queued(|open| open.holder.is_some());
+        let mine = queued.iter().copied().find(|index| self.outbox[*index].id.run == *run)?;
+        let user = &self.row_of(mine).user;
+        let of_user: Vec<usize> = queued.into_iter().filter(|index| self.row_of(*index).user == *user).collect();
+        let place = |index: usize| (self.turn(index), index);
+        let ahead = of_user.iter().filter(|index| place(**index) < place(mine)).count() as u64;
+        let (active, waiting) = (self.open(user) - of_user.len() as u64, self.waiting(user));
+        Some(QueueState { ahead, active, waiting, blocked_by: rule.blocked_by(active, waiting) })
     }
 
     fn its_turn(&self, index: usize, now: Timestamp) -> bool {
-        let live = |open: &Open| open.holder.as_ref().is_some_and(|(_, until)| *until > now);
+        let live = |open: &Open| live(open, now);
         let mine = &self.outbox[index];
         let blocked = self.outbox.iter().any(|other| {
             other.id.run == mine.id.run
@@ -141,6 +207,10 @@ impl State {
         });
         !live(mine) && !blocked
     }
+}
+
+fn live(open: &Open, now: Timestamp) -> bool {
+    open.holder.as_ref().is_some_and(|(_, until)| *until > now)
 }
 
 fn check_form(append: &Append, after: u64) -> Result<(), StoreError> {
@@ -160,10 +230,10 @@ impl Store for MemoryStore {
         for append in &batch.appends {
             appended.push(next.write(append)?);
         }
-        let leased = batch.lease.as_ref().map(|wish| next.lease(wish)).unwrap_or_default();
+        let (leased, queued) = batch.lease.as_ref().map(|wish| next.lease(wish)).unwrap_or_default();
         let position = next.feed.len() as u64;
         *state = next;
-        Ok(Committed { appended, leased, position })
+        Ok(Committed { appended, leased, queued, position })
     }
 
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
@@ -255,5 +325,9 @@ impl Store for MemoryStore {
             requested_at: open.requested_at,
         };
         Ok(open.into_iter().map(row).collect())
+    }
+
+    fn queue(&self, run: &RunId, rule: &EntryRule) -> Result<Option<QueueState>, StoreError> {
+        Ok(self.state().queue(run, rule))
     }
 }

@@ -2,10 +2,12 @@
 
 use domain::{Command, EffectId, Outcome, RunId, Status};
 use engine::{
-    Append, Appended, Batch, CommandKey, Committed, Fence, Lease, LeaseWish, Leased, NodeId, RunFilter, Store,
+    Append, Appended, Batch, CommandKey, Committed, EntryRule, Fence, Lease, LeaseWish, Leased, NodeId, RunFilter,
+    Store,
 };
 use jiff::Timestamp;
 
+pub use crate::entry_suite::*;
 use crate::{History, samples};
 
 /// Makes one test per sentence for the store an expression makes.
@@ -39,6 +41,17 @@ macro_rules! store_suite {
             ids_are_found_by_their_beginning
             a_run_has_one_timer_and_it_falls_due
             a_bad_append_fails_the_whole_batch
+            no_more_runs_of_a_user_are_let_in_than_the_limit
+            runs_are_let_in_in_the_order_they_were_asked_for
+            a_priority_is_worth_ten_minutes
+            a_low_run_gets_in_although_high_ones_keep_coming
+            a_user_at_the_limit_holds_up_nobody_else
+            with_too_many_runs_waiting_for_a_person_none_of_that_user_is_let_in
+            a_child_run_is_not_counted_and_never_waits
+            entries_take_light_slots_after_what_has_begun
+            a_light_wish_without_a_rule_lets_nobody_in
+            an_entry_whose_lease_ran_out_is_let_in_again_and_nobody_beside_it
+            a_queued_run_knows_what_keeps_it_out
         );
     };
     (@each $make:expr; $($name:ident)*) => {
@@ -82,7 +95,15 @@ fn cancel() -> Command {
 }
 
 fn wish(node: &str, now: i64, heavy: usize, light: usize) -> LeaseWish {
-    LeaseWish { node: NodeId(node.to_owned()), now: samples::at(now), until: samples::at(now + 1000), heavy, light }
+    let (now, until) = (samples::at(now), samples::at(now + 1000));
+    LeaseWish {
+        node: NodeId(node.to_owned()),
+        now,
+        until,
+        heavy,
+        light,
+        entry: Some(EntryRule { per_user: 9, waiting: 9 }),
+    }
 }
 
 fn lease(store: &Dyn, wish: LeaseWish) -> Vec<Leased> {

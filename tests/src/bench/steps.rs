@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use domain::{Command, Effect, Outcome, RunId};
-use engine::{EffectRunner, Engine, Job, NodeId, Parts, Slots, Store};
+use engine::{EffectRunner, Engine, EntryRule, Job, NodeId, Parts, Slots, Store};
 use jiff::Timestamp;
 use store::Sqlite;
 use testkit::{agree, samples};
@@ -70,6 +70,8 @@ pub fn engine(store: Arc<dyn Store>, runner: Arc<dyn EffectRunner>) -> Result<En
         runner,
         clock: Arc::new(Timestamp::now),
         slots: Slots { heavy: 4096, light: 4096 },
+        // One user starts them all.
+        entry: EntryRule { per_user: u32::MAX, waiting: u32::MAX },
         node: NodeId("bench".to_owned()),
         sole_process: true,
     })?)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Engine, NodeId, Parts, Slots, Store};
+use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
@@ -46,6 +46,7 @@ impl Bench {
             runner: Arc::new(actors::Actors),
             clock: Arc::new(jiff::Timestamp::now),
             slots: Slots { heavy: 4, light: 4 },
+            entry: EntryRule::default(),
             node: NodeId("test".to_owned()),
             sole_process: true,
         })

@@ -1,0 +1,114 @@
+//! Entry: which queued runs are let in, and how one stands that is not. Asked inside the transaction that leases, so
+//! that the limits hold for all processes on the file.
+
+use std::sync::LazyLock;
+
+use domain::{RunId, Status};
+use engine::{EntryRule, LeaseWish, QueueState, StoreError};
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+
+use crate::encode::{count, int, millis};
+use crate::fault::fault;
+use crate::lease::{COLUMNS, Candidate, NO_OTHER, read_candidates};
+use crate::read::STATUSES;
+
+/// Runs that are not let in, per user: `?1` is the time.
+const QUEUED: &str = "SELECT user_id, count(*) FROM outbox
+    WHERE weight = 2 AND (leased_until IS NULL OR leased_until <= ?1) GROUP BY user_id";
+
+/// A user's root runs that have not ended, let in or not.
+const OPEN: &str = "SELECT count(*) FROM workflow_runs WHERE user_id = ?1 AND completed_at IS NULL AND parent IS NULL";
+
+/// A user's runs that wait for a person.
+static WAITING: LazyLock<String> = LazyLock::new(|| {
+    let waits = STATUSES.into_iter().filter(|status| status.waits_for_person()).map(Status::word);
+    let words = waits.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");
+    format!("SELECT count(*) FROM workflow_runs WHERE user_id = ?1 AND hold IS NOT NULL AND status IN ({words})")
+});
+
+/// A user's queue: `?1` is the user, `?2` the time, `?3` the limit.
+static FIRST: LazyLock<String> = LazyLock::new(|| {
+    let free = "mine.weight = 2 AND mine.user_id = ?1 AND (mine.leased_until IS NULL OR mine.leased_until <= ?2)";
+    format!("SELECT mine.id, mine.turn, {COLUMNS} WHERE {free} AND {NO_OTHER} ORDER BY mine.turn, mine.id LIMIT ?3")
+});
+
+/// The entries that may be leased, and how many runs are queued, those among them.
+pub(crate) fn candidates(
+    connection: &Connection,
+    wish: &LeaseWish,
+    rule: &EntryRule,
+    limit: usize,
+) -> Result<(Vec<Candidate>, u64), StoreError> {
+    let mut found = Vec::new();
+    let mut queued = 0;
+    for (user, waits_here) in queues(connection, wish)? {
+        queued += waits_here;
+        let room = rule.room(active(connection, &user, waits_here)?, number(connection, &WAITING, &[&user])?);
+        let room = room.min(limit as u64);
+        if room > 0 {
+            found.extend(read_candidates(connection, &FIRST, params![user, millis(wish.now), int(room)])?);
+        }
+    }
+    // Each user's runs are in order and within that user's room, so the first of all are the right ones.
+    found.sort_by_key(Candidate::place);
+    found.truncate(limit);
+    Ok((found, queued))
+}
+
+/// How a run stands that nobody has let in.
+pub(crate) fn state(connection: &Connection, run: &RunId, rule: &EntryRule) -> Result<Option<QueueState>, StoreError> {
+    // One look at one state of the file.
+    let connection = connection.unchecked_transaction().map_err(fault)?;
+    let sql = "SELECT user_id, turn, id FROM outbox WHERE weight = 2 AND leased_by IS NULL
+        AND run = (SELECT number FROM workflow_runs WHERE id = ?1)";
+    let place = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let found = connection.query_row(sql, [run.as_str()], place).optional().map_err(fault)?;
+    let Some((user, turn, id)): Option<(String, i64, i64)> = found else { return Ok(None) };
+    let queued = "SELECT count(*) FROM outbox WHERE weight = 2 AND user_id = ?1 AND leased_until IS NULL";
+    let before = format!("{queued} AND (turn < ?2 OR (turn = ?2 AND id < ?3))");
+    let ahead = number(&connection, &before, &[&user, &turn, &id])?;
+    let active = active(&connection, &user, number(&connection, queued, &[&user])?)?;
+    let waiting = number(&connection, &WAITING, &[&user])?;
+    Ok(Some(QueueState { ahead, active, waiting, blocked_by: rule.blocked_by(active, waiting) }))
+}
+
+fn queues(connection: &Connection, wish: &LeaseWish) -> Result<Vec<(String, u64)>, StoreError> {
+    let mut statement = connection.prepare_cached(QUEUED).map_err(fault)?;
+    let mut rows = statement.query([millis(wish.now)]).map_err(fault)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(fault)? {
+        found.push((row.get(0).map_err(fault)?, count(row.get(1).map_err(fault)?)?));
+    }
+    Ok(found)
+}
+
+/// What is open and not queued has been let in.
+fn active(connection: &Connection, user: &str, queued: u64) -> Result<u64, StoreError> {
+    Ok(number(connection, OPEN, &[&user])?.saturating_sub(queued))
+}
+
+fn number(connection: &Connection, sql: &str, arguments: &[&dyn ToSql]) -> Result<u64, StoreError> {
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    count(statement.query_row(arguments, |row| row.get(0)).map_err(fault)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sql: &str, arguments: &[&dyn ToSql], first: &str) {
+        let plan = crate::schema::plan(sql, arguments);
+        assert_eq!(plan[0], first, "{plan:?}");
+        assert!(plan.iter().all(|step| !step.contains("TEMP B-TREE")), "{plan:?}");
+    }
+
+    #[test]
+    fn the_queue_is_read_in_order_by_its_index_and_everything_else_is_counted_by_one() {
+        check(QUEUED, &[&0], "SCAN outbox USING COVERING INDEX outbox_entry_idx");
+        let open = "workflow_runs_open_idx (user_id=? AND completed_at=? AND parent=?)";
+        check(OPEN, &[&"ada"], &format!("SEARCH workflow_runs USING COVERING INDEX {open}"));
+        check(&WAITING, &[&"ada"], "SEARCH workflow_runs USING INDEX workflow_runs_held_idx (user_id=?)");
+        check(&FIRST, &[&"ada", &0, &4], "SEARCH mine USING INDEX outbox_entry_idx (user_id=?)");
+    }
+}
