@@ -250,7 +250,7 @@ async fn runs_beyond_the_slots_wait_their_turn_and_all_end() {
         runner: Arc::new(AgreeableRunner::default()),
         clock: Hands::new().clock(),
         slots: Slots { heavy: 2, light: 2 },
-        entry: EntryRule::default(),
+        entry: EntryRule { per_user: 60, waiting: 60 },
         node: NodeId("here".to_owned()),
         sole_process: true,
     };

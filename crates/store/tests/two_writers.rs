@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use domain::Command;
-use engine::{Append, Appended, Batch, Store as _};
+use engine::{Append, Appended, Batch, EntryRule, LeaseWish, NodeId, Store as _};
 use store::Sqlite;
 use testkit::{History, samples};
 
@@ -97,4 +97,37 @@ fn check_killed_at(boundary: u32, commits: usize) {
     assert_eq!(store.events(&samples::run_id(1), 0).unwrap(), events);
     assert_eq!(store.row(&samples::run_id(1)).unwrap(), written.last().unwrap().row);
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn two_handles_that_let_runs_in_at_once_never_pass_the_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("holdpoint.db");
+    let stores = [Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap()];
+    let start = |n| {
+        let start = Command::Start(Box::new(samples::start(samples::config())));
+        History::unopened(samples::run_id(n)).take(start).unwrap()
+    };
+    let rule = EntryRule { per_user: 7, waiting: 9 };
+    let count = std::thread::scope(|scope| {
+        let looks = stores.iter().zip([0, 100]).map(|(store, first)| {
+            scope.spawn(move || {
+                let node = NodeId(format!("node-{first}"));
+                let (now, until) = (samples::at(0), samples::at(60_000));
+                // Each starts runs of its own, and looks with every start for as many as it could take.
+                let look = |n| {
+                    let entry = Some(rule);
+                    let wish = LeaseWish { node: node.clone(), now, until, heavy: 0, light: 4, entry };
+                    store.commit(&Batch { appends: vec![start(first + n)], lease: Some(wish) }).unwrap().leased.len()
+                };
+                (1..=RUNS).map(look).sum::<usize>()
+            })
+        });
+        let looks: Vec<_> = looks.collect();
+        looks.into_iter().map(|look| look.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(count, 7);
+    let outbox = stores[0].outbox(None).unwrap();
+    assert_eq!(outbox.iter().filter(|open| open.lease.is_some()).count(), 7);
+    assert_eq!(outbox.len() as u64, 2 * RUNS);
 }
