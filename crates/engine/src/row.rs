@@ -66,7 +66,7 @@ impl Row {
         let stage = run.current_stage().map(|index| run.stage(index).name.clone());
         Self {
             id: run.id.clone(),
-            parent: None,
+            parent: opened.parent.as_ref().map(|parent| parent.run.clone()),
             version: run.version,
             project: opened.project.clone(),
             user: opened.by.name.clone(),
@@ -84,7 +84,7 @@ impl Row {
             clarification_count: run.questions_asked,
             hold: run.hold().cloned(),
             artifacts: run.artifacts.clone(),
-            cost: run.spend.cost,
+            cost: run.cost(),
             input_tokens: run.spend.input_tokens,
             output_tokens: run.spend.output_tokens,
             calls: run.spend.calls,
