@@ -84,6 +84,15 @@ impl Client {
         self.get(&of_run(run, "/why")).await
     }
 
+    /// What keeps a run out that is not let in yet. A courtesy: a server that does not say is not a failure.
+    pub(crate) async fn queued(&self, run: &RunView) -> Option<String> {
+        if run.status != "queued" {
+            return None;
+        }
+        let why = self.why(&run.id).await.ok()?;
+        why.queue.is_some().then_some(why.waits_for)
+    }
+
     pub(crate) async fn spend(&self, run: &str) -> Result<Vec<SpendCall>, Failure> {
         self.get(&of_run(run, "/spend")).await
     }

@@ -17,7 +17,7 @@ pub(crate) struct Setting {
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 17] = [
+const KNOWN: [(&str, &str, &str); 18] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -25,7 +25,8 @@ const KNOWN: [(&str, &str, &str); 17] = [
     ("DEFAULT_VALIDATOR_MODEL", "models.validator", ""),
     ("DEFAULT_MAX_CLARIFICATIONS", "max_clarifications", ""),
     ("DEFAULT_AUTO_MERGE", "auto_merge", "false"),
-    ("MAX_CONCURRENT_RUNS_PER_USER", "", ""),
+    ("MAX_CONCURRENT_RUNS_PER_USER", "max_concurrent_runs_per_user", "5"),
+    ("HOLDPOINT_MAX_WAITING_REVIEWS", "max_waiting_reviews", "20"),
     ("ENABLE_AUTO_RETRY", "", ""),
     ("ENABLE_VALIDATION_DRIFT_DETECTION", "", ""),
     ("ANTHROPIC_BASE_URL", "providers.anthropic.base_url", ""),
@@ -95,6 +96,15 @@ mod tests {
         check("DEFAULT_AUTO_MERGE", &[("DEFAULT_AUTO_MERGE", "false")], file, ("false", "environment"));
         check("DEFAULT_AUTO_MERGE", &[], "", ("false", "default"));
         check("DEFAULT_PLANNER_MODEL", &[], file, ("openai/a", "config.toml"));
+    }
+
+    #[test]
+    fn the_limits_of_the_queue_are_told() {
+        let file = "max_waiting_reviews = 3\n";
+        check("MAX_CONCURRENT_RUNS_PER_USER", &[], file, ("5", "default"));
+        check("HOLDPOINT_MAX_WAITING_REVIEWS", &[], file, ("3", "config.toml"));
+        let said = [("HOLDPOINT_MAX_WAITING_REVIEWS", "9")];
+        check("HOLDPOINT_MAX_WAITING_REVIEWS", &said, file, ("9", "environment"));
     }
 
     #[test]

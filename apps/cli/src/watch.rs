@@ -10,7 +10,7 @@ use crate::{
     client::Client,
     failure::Failure,
     live::{Feed, Follower, Update},
-    report::{self, fact, hold, run},
+    report::{self, clean_line, fact, hold, run},
     screen::{Drawing, Screen},
     session::Session,
 };
@@ -47,6 +47,9 @@ pub(crate) async fn watch(
     let feed = Follower::new(Feed::new(client.clone(), run.id.clone(), told));
     let mut watching =
         Watching { session, client, feed, told, takeovers: 0, screen: Screen::new(session.report), run, decided: None };
+    if let Some(reason) = watching.client.queued(&watching.run).await {
+        watching.screen.line(&format!("queued: {}", clean_line(&reason)));
+    }
     let result = watching.until_settled(decider).await;
     watching.screen.erase();
     result.map(|()| watching.run)

@@ -43,6 +43,7 @@ impl Fake {
             .route("/api/runs", get(runs).post(start))
             .route("/api/runs/{id}", get(show))
             .route("/api/runs/{id}/events", get(events))
+            .route("/api/runs/{id}/why", get(why))
             .route("/api/runs/{id}/{action}", post(act))
             .route("/api/holds", get(holds))
             .route("/api/clarifications/{id}/answer", post(answer))
@@ -145,6 +146,17 @@ async fn events(State(answers): State<Answers>, UrlPath(id): UrlPath<String>, he
     refuse(&answers, &id, &headers).unwrap_or_else(|| Json(json!([event(1), event(2)])).into_response())
 }
 
+/// A queued run waits behind others; any other goes on by itself.
+async fn why(State(answers): State<Answers>, UrlPath(id): UrlPath<String>, headers: HeaderMap) -> Response {
+    let mut why = json!({"run": answers.run["id"], "status": answers.run["status"], "waitsFor": "the agent",
+        "since": "2026-11-15T20:00:00Z", "unblockedBy": ["it goes on by itself"]});
+    if answers.run["status"] == "queued" {
+        why["waitsFor"] = json!("5 of 5 runs of ada are active; 2 are ahead of it");
+        why["queue"] = json!({"ahead": 2, "active": 5, "waiting": 0});
+    }
+    refuse(&answers, &id, &headers).unwrap_or_else(|| Json(why).into_response())
+}
+
 async fn act(
     State(answers): State<Answers>,
     UrlPath((id, action)): UrlPath<(String, String)>,
@@ -192,15 +204,39 @@ fn watching_a_held_run_without_a_terminal_says_how_to_decide() {
 #[test]
 fn a_new_run_is_accepted_with_what_was_said() {
     let fake = Fake::new(run("queued"));
-    let output =
-        fake.call(&["run", "add", "search", "--trust", "planning=manual,fixes=auto", "--budget", "2", "--json"]);
+    let output = fake.call(&[
+        "run",
+        "add",
+        "search",
+        "--trust",
+        "planning=manual,fixes=auto",
+        "--budget",
+        "2",
+        "--priority",
+        "low",
+        "--json",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
     let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(printed["id"], "0193f2c4a1b2c3d4");
     let (_, body) = fake.heard().remove(0);
     assert_eq!(body["request"], "add search");
     assert_eq!(body["trust"], json!({"planning": "manual", "fixes": "auto"}));
-    assert_eq!(body["budgetUsd"], 2.0);
+    assert_eq!((&body["budgetUsd"], &body["priority"]), (&json!(2.0), &json!("low")));
+}
+
+#[test]
+fn a_queued_run_is_shown_as_one_and_says_what_it_waits_for() {
+    let fake = Fake::new(run("queued"));
+    let reason = "5 of 5 runs of ada are active; 2 are ahead of it";
+    let output = fake.call(&["why", "0193"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    let told = said(&output.stdout);
+    assert!(told.starts_with(&format!("{reason} (queued)\nsince ")) && told.contains("→ it goes on"), "{told}");
+    assert!(said(&fake.call(&["list"]).stdout).contains("queued"));
+    let told = said(&fake.call(&["run", "add", "search"]).stderr);
+    assert_eq!(told, format!("queued: {reason}; follow it with `holdpoint watch 0193f2c4`\n"));
+    assert_eq!(fake.call(&["run", "add", "search", "--priority", "urgent"]).status.code(), Some(2));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store, StoreError};
+use engine::{Engine, NodeId, Parts, Slots, Store, StoreError};
 use jiff::Timestamp;
 use runner::{Hands, HandsConfig};
 use store::Sqlite;
@@ -38,7 +38,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         runner: hands.clone(),
         clock: Arc::new(Timestamp::now),
         slots: Slots { heavy: wishes.agents.max(1), light: 8 },
-        entry: EntryRule::default(),
+        entry: wishes.setup.entry,
         node: NodeId(format!("{}-{:08x}", std::process::id(), rand::random::<u32>())),
         // The lock on the data directory is held.
         sole_process: true,

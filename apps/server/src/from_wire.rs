@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{
-    Actor, Check, Decision, Gate, GitPolicy, HoldId, Micros, ModelName, Playbook, RunConfig, RunId, Start, Trust,
-    TrustKey,
+    Actor, Check, Decision, Gate, GitPolicy, HoldId, Micros, ModelName, Playbook, Priority, RunConfig, RunId, Start,
+    Trust, TrustKey,
 };
 use runner::project::{Project, ProjectError, inspect};
 use wire::{CheckSpec, DecideRequest, Fault, NewRun};
@@ -21,6 +21,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     let said = said_trust(&new.trust)?;
     check_roles(&playbook, new.models.keys())?;
     check_timeouts(&playbook, &new.timeout_minutes)?;
+    let priority = priority(new.priority.as_deref())?;
     let path = Path::new(&new.project);
     if !path.is_absolute() || new.project.contains('\0') {
         let message = "the project must be an absolute path";
@@ -58,7 +59,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         on_failure: None,
         risk: domain::RiskPolicy::default(),
         group: None,
-        priority: domain::Priority::default(),
+        priority,
     };
     config.tighten(&file.policy);
     Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by, parent: None })
@@ -75,6 +76,13 @@ fn playbook(name: &str) -> Result<Playbook, Failure> {
         let known: Vec<_> = Playbook::built_in_names().collect();
         let message = format!("there is no playbook `{}`", plain(name));
         Failure::user("playbook", "unknown_playbook", message, format!("there are: {}", known.join(", ")))
+    })
+}
+
+fn priority(said: Option<&str>) -> Result<Priority, Failure> {
+    let Some(said) = said else { return Ok(Priority::default()) };
+    said.parse().map_err(|error: domain::ConfigError| {
+        Failure::user("priority", "bad_priority", plain(&error.to_string()), "leave it out for `normal`")
     })
 }
 

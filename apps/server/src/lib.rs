@@ -12,6 +12,7 @@ mod http;
 mod idle;
 mod live;
 mod problem;
+mod queue;
 mod serve;
 mod shelf;
 mod to_wire;

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use domain::{Artifact, Effect, Event, Hold, Phase, Playbook, Recorded, ResponseType, Run, RunId, why};
 use drivers::AgentEvent;
-use engine::Row;
+use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
 use serde_json::Value;
 use wire::{
-    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, PlaybookView, RunView,
-    SpendCall, SpendView, StageView, WhyView,
+    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, PlaybookView, QueueView,
+    RunView, SpendCall, SpendView, StageView, WhyView,
 };
+
+use crate::queue;
 
 /// A run as lists show it.
 pub(crate) fn row(row: &Row) -> RunView {
@@ -19,6 +21,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         project: row.project.clone(),
         request: row.request.clone(),
         playbook: row.playbook.clone(),
+        priority: row.priority.word().to_owned(),
         status: row.status.word().to_owned(),
         stage: row.stage.clone(),
         branch: row.branch.clone(),
@@ -211,14 +214,19 @@ pub(crate) fn activity(activity: &Activity) -> LiveMessage {
 }
 
 /// Why a run is not moving.
-pub(crate) fn reason(run: &Run) -> WhyView {
+pub(crate) fn reason(run: &Run, state: Option<&QueueState>) -> WhyView {
     let answer = why(run);
+    let (waits_for, unblocked_by) = match state {
+        Some(state) => queue::words(&run.opened().by.name, run.id.short(), state),
+        None => (answer.waits_for, answer.unblocked_by),
+    };
     WhyView {
         run: run.id.to_string(),
         status: answer.status.word().to_owned(),
-        waits_for: answer.waits_for,
+        waits_for,
         since: answer.since,
-        unblocked_by: answer.unblocked_by,
+        unblocked_by,
+        queue: state.map(|state| QueueView { ahead: state.ahead, active: state.active, waiting: state.waiting }),
     }
 }
 

@@ -7,7 +7,8 @@ ALTER TABLE workflow_runs ADD COLUMN parent TEXT;    -- id of the run whose task
 -- that are always NULL in it spare the look at the rows themselves.
 CREATE INDEX workflow_runs_open_idx ON workflow_runs(user_id, completed_at, parent)
   WHERE completed_at IS NULL AND parent IS NULL;
-CREATE INDEX workflow_runs_held_idx ON workflow_runs(user_id) WHERE hold IS NOT NULL;
+CREATE INDEX workflow_runs_waiting_idx ON workflow_runs(user_id, status)
+  WHERE status IN ('awaiting_approval', 'awaiting_clarification', 'paused', 'stuck');
 
 -- A third weight, 2: the entry of a root run. Only such effects have a user and a turn, their place in the queue.
 ALTER TABLE outbox ADD COLUMN user_id TEXT;

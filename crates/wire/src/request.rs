@@ -43,6 +43,9 @@ pub struct NewRun {
     /// Commands that prove a commit; the project's own unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<CheckSpec>>,
+    /// `low`, `normal` or `high`: its place among your queued runs; `normal` unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
 }
 
 /// A command that proves a commit.

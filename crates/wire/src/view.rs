@@ -17,6 +17,9 @@ pub struct RunView {
     pub request: String,
     /// Name of the playbook.
     pub playbook: String,
+    /// `low`, `normal` or `high`.
+    #[serde(default = "normal")]
+    pub priority: String,
     /// `queued`, `running`, `awaiting_approval` …
     pub status: String,
     /// Stage it is in.
@@ -56,6 +59,11 @@ pub struct RunView {
     pub stages: Vec<StageView>,
     /// Number of its last event.
     pub version: u64,
+}
+
+/// What a server that knows no priorities means.
+fn normal() -> String {
+    "normal".to_owned()
 }
 
 /// One stage of a run.
@@ -260,6 +268,21 @@ pub struct WhyView {
     pub since: Timestamp,
     /// What unblocks it.
     pub unblocked_by: Vec<String>,
+    /// How it stands in the queue; only for a run that waits to be let in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueView>,
+}
+
+/// How a queued run stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueView {
+    /// Queued runs of the same user that go first.
+    pub ahead: u64,
+    /// Runs of the user that were let in and have not ended.
+    pub active: u64,
+    /// Runs of the user that wait for a person.
+    pub waiting: u64,
 }
 
 /// A playbook that runs can be started with.

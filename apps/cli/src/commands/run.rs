@@ -7,7 +7,7 @@ use wire::{CheckSpec, ExitCode, NewRun};
 
 use crate::{
     failure::Failure,
-    report::run::short,
+    report::{clean_line, run::short},
     session::Session,
     watch::{Decider, conclude, watch},
 };
@@ -61,6 +61,9 @@ pub(crate) struct Arguments {
     /// Minutes per stage, e.g. planning=5
     #[arg(long, value_name = "STAGE=MINUTES", value_delimiter = ',', value_parser = minutes)]
     timeout: Vec<(String, u32)>,
+    /// Its place among your queued runs
+    #[arg(long, value_name = "low|normal|high", value_parser = ["low", "normal", "high"])]
+    priority: Option<String>,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
@@ -76,7 +79,11 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         session.report.json(&run);
     } else {
         session.report.data(&run.id);
-        session.report.note(&format!("started; follow it with `holdpoint watch {}`", short(&run.id)));
+        let follow = format!("follow it with `holdpoint watch {}`", short(&run.id));
+        match client.queued(&run).await {
+            Some(reason) => session.report.note(&format!("queued: {}; {follow}", clean_line(&reason))),
+            None => session.report.note(&format!("started; {follow}")),
+        }
     }
     Ok(ExitCode::Done)
 }
@@ -108,6 +115,7 @@ impl Arguments {
             push: self.no_push.then_some(false),
             budget_usd: self.budget,
             checks: checks(self.check),
+            priority: self.priority,
         })
     }
 }

@@ -138,6 +138,7 @@ pub(crate) mod sample {
             project: "/home/ada/notes".to_owned(),
             request: "Search over notes".to_owned(),
             playbook: "autonomous".to_owned(),
+            priority: "normal".to_owned(),
             status: "running".to_owned(),
             stage: Some("implementation".to_owned()),
             branch: "autonomous/0193f2c4-search".to_owned(),

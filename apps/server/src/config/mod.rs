@@ -2,6 +2,7 @@
 //! The repository's own file is read per run and can only tighten.
 
 mod environment;
+mod limits;
 mod project;
 mod providers;
 mod user;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use broker::PriceTable;
 use domain::{Gate, Micros, ModelName, TrustKey};
+use engine::EntryRule;
 use runner::Models;
 
 pub(crate) use project::ProjectFile;
@@ -23,6 +25,8 @@ pub struct Setup {
     pub home: PathBuf,
     /// What holds unless a request says otherwise.
     pub defaults: Defaults,
+    /// When a queued run is let in.
+    pub entry: EntryRule,
     /// Providers and scripts.
     pub models: Models,
 }
@@ -82,11 +86,12 @@ impl Setup {
             push: own.push,
             budget: own.budget,
         };
+        let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
-        Ok(Self { home: home.to_owned(), defaults, models: Models { upstreams, scripts, prices } })
+        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices } })
     }
 }
 
@@ -124,6 +129,18 @@ mod tests {
         assert_eq!((setup.defaults.max_clarifications, setup.defaults.auto_merge), (Some(2), Some(true)));
     }
 
+    #[test]
+    fn limits_come_from_the_environment_then_the_file_then_the_default() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |said: &[(&str, &str)]| Setup::read(home.path(), &environment(said)).unwrap().entry;
+        assert_eq!(read(&[]), EntryRule { per_user: 5, waiting: 20 });
+        let file = "max_concurrent_runs_per_user = 2\nmax_waiting_reviews = 0\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        assert_eq!(read(&[]), EntryRule { per_user: 2, waiting: 0 });
+        assert_eq!(read(&[("MAX_CONCURRENT_RUNS_PER_USER", "7")]), EntryRule { per_user: 7, waiting: 0 });
+        assert_eq!(read(&[("HOLDPOINT_MAX_WAITING_REVIEWS", "3")]), EntryRule { per_user: 2, waiting: 3 });
+    }
+
     #[track_caller]
     fn check_refused(file: &str, said: &[(&str, &str)], expected: &str) {
         let home = tempfile::tempdir().unwrap();
@@ -138,6 +155,12 @@ mod tests {
         check_refused("", &[("DEFAULT_AUTO_MERGE", "perhaps")], "DEFAULT_AUTO_MERGE");
         check_refused("", &[("DEFAULT_PLANNER_MODEL", "the best")], "DEFAULT_PLANNER_MODEL");
         check_refused("", &[("OPENAI_BASE_URL", "localhost:1")], "OPENAI_BASE_URL");
+        for number in ["0", "-1", "some", "10001"] {
+            check_refused("", &[("MAX_CONCURRENT_RUNS_PER_USER", number)], "use a number from 1 to 10000");
+        }
+        check_refused("", &[("HOLDPOINT_MAX_WAITING_REVIEWS", "x")], "HOLDPOINT_MAX_WAITING_REVIEWS");
+        check_refused("max_concurrent_runs_per_user = 0\n", &[], "max_concurrent_runs_per_user is 0");
+        check_refused("max_waiting_reviews = 10001\n", &[], "max_waiting_reviews is 10001");
         check_refused("automerge = true\n", &[], "automerge");
         check_refused("[trust]\nplanning = \"never\"\n", &[], "never");
         check_refused("[providers.mine]\nkey = \"x\"\n", &[], "base_url");

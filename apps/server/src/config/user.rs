@@ -18,6 +18,8 @@ pub(super) struct UserFile {
     auto_merge: Option<bool>,
     push: Option<bool>,
     budget_usd: Option<f64>,
+    pub(super) max_concurrent_runs_per_user: Option<u32>,
+    pub(super) max_waiting_reviews: Option<u32>,
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
 }

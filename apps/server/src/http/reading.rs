@@ -97,7 +97,9 @@ pub(super) async fn diff(State(app): State<App>, Named(id): Named<String>) -> Re
 #[utoipa::path(get, path = "/{id}/why", tag = "reading", operation_id = "why",
     params(("id" = String, Path)), responses((status = 200, body = WhyView), Refusals))]
 pub(super) async fn why(State(app): State<App>, Named(id): Named<String>) -> Result<Json<WhyView>, Failure> {
-    Ok(Json(to_wire::reason(&app.load(&id).await?)))
+    let run = app.load(&id).await?;
+    let queue = app.engine.queue(&run.id).await?;
+    Ok(Json(to_wire::reason(&run, queue.as_ref())))
 }
 
 /// Lists the model calls of a run.

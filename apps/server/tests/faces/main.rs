@@ -7,4 +7,5 @@ mod decisions;
 mod gate;
 mod life;
 mod live;
+mod queue;
 mod reading;

@@ -139,6 +139,7 @@ fn setup(home: &Path) -> Setup {
     std::fs::write(home.join("demo.toml"), SCRIPT).unwrap();
     Setup {
         home: home.to_owned(),
+        entry: EntryRule::default(),
         defaults: Defaults { models: models.into(), ..Defaults::default() },
         models: Models {
             upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]),
