@@ -43,6 +43,15 @@ impl ArtifactKind {
         }
     }
 
+    /// Whether it is a text that a person can write in the agent's place.
+    #[must_use]
+    pub fn can_be_written(self) -> bool {
+        match self {
+            Self::Requirement | Self::Scope | Self::Research | Self::Plan | Self::Spec => true,
+            Self::Code | Self::Handoff | Self::ValidationReport => false,
+        }
+    }
+
     /// Whether it is a commit with changed files, which can be judged and proven.
     #[must_use]
     pub fn is_code(self) -> bool {

@@ -39,12 +39,12 @@ pub use event::{Event, Recorded};
 pub use evolve::{evolve, replay};
 pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
-pub use invariants::{Violation, check_log};
+pub use invariants::{Checker, Violation, check_family, check_log};
 pub use money::Micros;
 pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};
 pub use plan::{Overlap, Plan, PlanError, Task, strayed};
-pub use playbook::{OnOverlap, Playbook, PlaybookError, Stage, StageGate, WhenStuck, Work};
+pub use playbook::{Because, OnOverlap, Playbook, PlaybookError, Stage, StageGate, Transition, WhenStuck, Work};
 pub use reflection::Reflection;
 pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
 pub use run::{

@@ -5,8 +5,10 @@
 mod entry_suite;
 pub mod history;
 pub mod memory;
+pub mod moves;
 pub mod runner;
 pub mod samples;
+pub mod search;
 pub mod store_suite;
 
 pub use history::{History, append};

@@ -131,6 +131,12 @@ pub fn plan() -> Plan {
     Plan { summary: "One after the other".to_owned(), tasks }
 }
 
+/// A plan as a person hands it in.
+#[must_use]
+pub fn plan_text(plan: &Plan) -> String {
+    serde_json::to_string(plan).expect("a plan is plain data")
+}
+
 /// How an iteration towards a goal ended.
 #[must_use]
 pub fn reflection(progress: u8) -> Reflection {

@@ -66,7 +66,7 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     if draft.run.stages[index].revisions < stage.revisions {
         allowed.extend([DecisionKind::Reject, DecisionKind::Suggest]);
     }
-    if artifact.as_ref().is_some_and(|artifact| can_be_written(artifact.kind)) {
+    if artifact.as_ref().is_some_and(|made| made.stage == stage.name && made.kind.can_be_written()) {
         allowed.push(DecisionKind::ModifyPlan);
     }
     if stage.work.has_agent() && draft.run.stages[index].asks < ASKS {
@@ -82,18 +82,6 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     hold.asked = draft.run.asked.clone();
     hold.artifact = artifact;
     draft.record(Event::ApprovalRequested { hold, pending: Vec::new() });
-}
-
-/// Texts a person can write in the agent's place.
-fn can_be_written(kind: ArtifactKind) -> bool {
-    match kind {
-        ArtifactKind::Requirement
-        | ArtifactKind::Scope
-        | ArtifactKind::Research
-        | ArtifactKind::Plan
-        | ArtifactKind::Spec => true,
-        ArtifactKind::Code | ArtifactKind::Handoff | ArtifactKind::ValidationReport => false,
-    }
 }
 
 /// The agent answered a person's question, or could not: the same artifact waits again, with the answer.

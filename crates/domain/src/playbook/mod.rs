@@ -1,12 +1,15 @@
 //! Playbooks: declared lists of stages.
 
 mod parse;
+mod table;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactKind, Gate, OnFailure, Trust, TrustKey};
 
 pub use parse::PlaybookError;
+pub(crate) use table::Edges;
+pub use table::{Because, Transition};
 
 /// A kind of work, as a list of stages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

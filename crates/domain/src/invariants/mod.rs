@@ -1,0 +1,293 @@
+//! The checker: one list of rules, used by the exhaustive search, the property tests, the simulation, the crash tests
+//! and `holdpoint verify`. Only reads logs; the numbers are those of ARCHITECTURE.md.
+
+mod caps;
+mod family;
+mod gates;
+mod tasks;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::evolve::advance;
+use crate::playbook::Edges;
+use crate::{Actor, Decision, Effect, Event, Hold, HoldId, Recorded, Run, RunId};
+
+pub use family::check_family;
+
+/// A rule that a log breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Where.
+    pub sequence: u64,
+    /// Number of the rule in ARCHITECTURE.md.
+    pub rule: u8,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Checks a whole log; an empty list means that every rule holds.
+#[must_use]
+pub fn check_log(id: &RunId, log: &[Recorded]) -> Vec<Violation> {
+    let mut checker = Checker::new(id.clone());
+    log.iter().for_each(|recorded| checker.take(recorded));
+    checker.found
+}
+
+/// The rules, event by event.
+#[derive(Debug, Clone)]
+pub struct Checker {
+    /// The run as its log stands.
+    pub run: Run,
+    /// What was found so far.
+    pub found: Vec<Violation>,
+    seen: Seen,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    edges: Option<std::sync::Arc<Edges>>,
+    finished: BTreeSet<u32>,
+    requested: BTreeMap<u32, &'static str>,
+    fired: BTreeSet<HoldId>,
+    used: BTreeSet<HoldId>,
+    stopped: BTreeSet<u32>,
+    // Stages of which a person said yes to what is there now.
+    open_gates: BTreeSet<String>,
+    // Stages whose next version is a person's own.
+    own_versions: BTreeSet<String>,
+    done_children: BTreeSet<String>,
+    children: BTreeSet<RunId>,
+}
+
+impl Checker {
+    /// Before the first event.
+    #[must_use]
+    pub fn new(id: RunId) -> Self {
+        Self { run: Run::unopened(id), found: Vec::new(), seen: Seen::default() }
+    }
+
+    /// Takes in the next event.
+    pub fn take(&mut self, recorded: &Recorded) {
+        if recorded.sequence != self.run.version + 1 {
+            let message = format!("event {} follows {}", recorded.sequence, self.run.version);
+            self.broken(recorded, 3, message);
+        }
+        if matches!(recorded.event, Event::RunStarted { .. }) != (self.run.version == 0) {
+            return self.broken(recorded, 1, "a log begins with RUN_STARTED, and only begins with it");
+        }
+        if self.run.is_ended() {
+            self.after_the_end(recorded);
+        }
+        self.before(recorded);
+        let from = self.run.visible();
+        advance(&mut self.run, recorded);
+        self.moved(recorded, &from);
+        self.caps(recorded);
+    }
+
+    fn broken(&mut self, recorded: &Recorded, rule: u8, message: impl Into<String>) {
+        self.found.push(Violation { sequence: recorded.sequence, rule, message: message.into() });
+    }
+
+    /// Rule 1: only what the playbook's table has.
+    fn moved(&mut self, recorded: &Recorded, from: &str) {
+        if let Event::RunStarted { playbook, parent, .. } = &recorded.event {
+            self.seen.edges = Some(std::sync::Arc::new(playbook.edges(parent.is_some())));
+        }
+        let to = self.run.visible();
+        let known = self.seen.edges.as_ref().is_none_or(|edges| edges.contains(from, &to));
+        if from != to && self.run.version > 1 && !known {
+            self.broken(recorded, 1, format!("it went from `{from}` to `{to}`"));
+        }
+    }
+
+    fn before(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::EffectRequested { number, effect } => self.requested(recorded, *number, effect),
+            Event::EffectFinished { number, .. } => self.finished(recorded, *number),
+            Event::ApprovalGranted { hold, digest, by, notes } => {
+                let approve = Decision::Approve { notes: notes.clone() };
+                self.used(recorded, *hold, digest.as_str(), by, &approve);
+            }
+            Event::ApprovalRejected { hold, digest, by, decision }
+            | Event::ClarificationAnswered { hold, digest, by, decision }
+            | Event::DecisionMade { hold, digest, by, decision } => {
+                self.used(recorded, *hold, digest.as_str(), by, decision);
+            }
+            Event::ApprovalRequested { hold, .. }
+            | Event::ClarificationRequested { hold, .. }
+            | Event::HoldPlaced { hold } => self.placed(recorded, hold),
+            Event::DeadlinePassed { hold, .. } => self.fired(recorded, *hold),
+            Event::BranchMerged { validated, .. } => {
+                if self.run.validated.as_ref() != Some(validated) {
+                    self.broken(recorded, 7, format!("merged although not every gate passed for {validated}"));
+                }
+            }
+            Event::SpendRecorded { effect, call, .. } => {
+                if self.run.spend.counted.get(effect).is_some_and(|counted| call <= counted) {
+                    self.broken(recorded, 9, format!("call {call} of effect {effect} counted twice"));
+                }
+            }
+            Event::StageStarted { stage, visit } => self.stage_started(recorded, stage, *visit),
+            Event::StageCompleted { stage } => self.stage_completed(recorded, stage),
+            Event::ArtifactCreated { artifact, .. } => self.made(&artifact.stage),
+            Event::AssumptionOverturned { by, .. }
+            | Event::PauseAsked { by, .. }
+            | Event::RunCancelled { by, .. }
+            | Event::RunStarted { by, .. } => self.named(recorded, by),
+            Event::ChildStarted { .. }
+            | Event::ChildEnded { .. }
+            | Event::ChildMerged { .. }
+            | Event::TaskAdded { .. }
+            | Event::TaskRetried { .. }
+            | Event::TaskFailed { .. }
+            | Event::TaskSkipped { .. }
+            | Event::TasksPlanned { .. } => self.task_event(recorded),
+            Event::BranchCreated { .. }
+            | Event::AssumptionMade { .. }
+            | Event::ConversationAdvanced { .. }
+            | Event::AgentAnswered { .. }
+            | Event::ChildConflicted { .. }
+            | Event::TaskStrayed { .. }
+            | Event::PulseCompleted { .. }
+            | Event::ReflectionRecorded { .. }
+            | Event::PrOpened { .. }
+            | Event::AutoAdvanced { .. }
+            | Event::AgentCrashed { .. }
+            | Event::ImplementationSucceeded { .. }
+            | Event::ImplementationFailed { .. }
+            | Event::ProofRecorded { .. }
+            | Event::ValidationPassed { .. }
+            | Event::ValidationFailed { .. }
+            | Event::RecordWritten { .. }
+            | Event::BranchPublished { .. }
+            | Event::BranchPushed { .. }
+            | Event::RunCompleted { .. }
+            | Event::RunFailed { .. } => {}
+        }
+    }
+
+    /// Rules 2 and 15: after the end only clean-up, words to other runs, and the counting of money.
+    fn after_the_end(&mut self, recorded: &Recorded) {
+        let annotation = matches!(
+            recorded.event,
+            Event::SpendRecorded { .. }
+                | Event::EffectFinished { .. }
+                | Event::EffectRequested {
+                    effect: Effect::CleanUp | Effect::TellParent | Effect::TellChild { .. },
+                    ..
+                }
+        );
+        if !annotation {
+            self.broken(recorded, 2, "something happened after the end");
+        }
+    }
+
+    fn requested(&mut self, recorded: &Recorded, number: u32, effect: &Effect) {
+        if number != self.run.effects_requested + 1 {
+            self.broken(recorded, 11, format!("effect {number} follows {}", self.run.effects_requested));
+        }
+        self.seen.requested.insert(number, effect.word());
+        if let Effect::StopAgent { target } = effect {
+            self.seen.stopped.insert(*target);
+        }
+        if works(effect) && self.run.open_effects.values().any(works) {
+            self.broken(recorded, 13, "two attempts at once");
+        }
+        if let Effect::RunAgent(task) = effect
+            && let Some(left) = self.run.envelope()
+            && task.envelope.is_none_or(|envelope| envelope > left)
+        {
+            self.broken(recorded, 9, "an agent was given more than is left");
+        }
+        if let Effect::Land(policy) = effect
+            && self.run.validated.as_ref() != Some(&policy.validated)
+        {
+            self.broken(recorded, 7, "a merge of what not every gate passed for was wanted");
+        }
+        if let Effect::StartChild(child) = effect {
+            self.child_wanted(recorded, child);
+        }
+        if let Effect::MergeChild(merge) = effect {
+            self.merge_wanted(recorded, merge);
+        }
+    }
+
+    /// Rules 11 and 13: an effect ends once, and not after it was taken back.
+    fn finished(&mut self, recorded: &Recorded, number: u32) {
+        if !self.seen.requested.contains_key(&number) {
+            self.broken(recorded, 11, format!("effect {number} finished without being asked for"));
+        }
+        if !self.seen.finished.insert(number) {
+            self.broken(recorded, 11, format!("effect {number} finished twice"));
+        }
+        if self.seen.stopped.contains(&number) || !self.run.open_effects.contains_key(&number) {
+            self.broken(recorded, 13, format!("effect {number} finished although it was taken back"));
+        }
+    }
+
+    /// Rules 5 and 20.
+    fn used(&mut self, recorded: &Recorded, hold: HoldId, digest: &str, by: &Actor, decision: &Decision) {
+        self.named(recorded, by);
+        if !self.seen.used.insert(hold) {
+            self.broken(recorded, 5, format!("hold {hold} was decided twice"));
+        }
+        let Some(current) = self.run.hold().cloned() else {
+            return self.broken(recorded, 5, "a decision was used although nobody was asked");
+        };
+        if current.id != hold || current.digest.as_str() != digest {
+            self.broken(recorded, 5, "a decision for another hold or another digest was used");
+        }
+        if !current.allowed.contains(&decision.kind()) {
+            self.broken(recorded, 5, format!("the hold does not take `{}`", decision.kind().word()));
+        }
+        self.said(&current, decision);
+    }
+
+    fn named(&mut self, recorded: &Recorded, by: &Actor) {
+        if by.name.is_empty() || by.channel.is_empty() {
+            self.broken(recorded, 20, "a decision without a name or a channel");
+        }
+    }
+
+    /// Rule 16, and that nobody works while a person is waited for.
+    fn placed(&mut self, recorded: &Recorded, hold: &Hold) {
+        if hold.allowed.is_empty() {
+            self.broken(recorded, 16, "a hold that takes no decision");
+        }
+        if hold.id.0 != recorded.sequence {
+            self.broken(recorded, 5, "a hold is named by the event that placed it");
+        }
+        if self.run.open_effects.values().any(works) {
+            self.broken(recorded, 13, "a person is asked while the stage is worked on");
+        }
+    }
+
+    /// Rule 21: a deadline comes once, to the hold it was set for.
+    fn fired(&mut self, recorded: &Recorded, hold: HoldId) {
+        let current = self.run.hold().is_some_and(|current| current.id == hold && current.deadline.is_some());
+        if !self.seen.fired.insert(hold) || !current {
+            self.broken(recorded, 21, format!("the deadline of hold {hold} came twice, or to another hold"));
+        }
+    }
+}
+
+/// Effects that work on a stage; of these there is one at a time.
+fn works(effect: &Effect) -> bool {
+    match effect {
+        Effect::RunAgent(_) | Effect::Prove { .. } | Effect::CommitArtifact { .. } | Effect::Adopt { .. } => true,
+        Effect::OpenBranch
+        | Effect::OpenChildBranch
+        | Effect::StopAgent { .. }
+        | Effect::StartChild(_)
+        | Effect::MergeChild(_)
+        | Effect::TellChild { .. }
+        | Effect::TellParent
+        | Effect::Publish { .. }
+        | Effect::WriteRecord
+        | Effect::Land(_)
+        | Effect::PushRemote { .. }
+        | Effect::OpenPullRequest { .. }
+        | Effect::CleanUp => false,
+    }
+}

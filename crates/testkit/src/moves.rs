@@ -1,0 +1,245 @@
+//! Everything that can happen to a run next: each end of the effect at its head, each decision its hold takes, the
+//! clock, its children, and what people may do at any time. The search tries all of them, random walks some.
+
+use domain::{
+    AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect, Ending,
+    Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, TaskState, TaskStatus, Verdict,
+    Work,
+};
+
+use crate::{agree, samples};
+
+/// All commands that make sense for a run as it stands.
+#[must_use]
+pub fn moves(run: &Run) -> Vec<Command> {
+    let mut all: Vec<Command> = ends(run).into_iter().map(|(effect, outcome)| report(effect, outcome)).collect();
+    all.extend(decisions(run).into_iter().map(|decision| decide(run, decision)));
+    all.extend(run.timer().map(|timer| Command::TimerFired { timer: timer.id }));
+    all.extend(children(run).into_iter().map(Command::ChildEnded));
+    let by = samples::actor("bob");
+    if !run.is_ended() {
+        all.push(Command::Pause { by: by.clone(), reason: None });
+        all.push(Command::Cancel { by: by.clone(), reason: None });
+    }
+    for assumption in run.assumptions.iter().filter(|assumption| !assumption.overturned) {
+        let answer = vec!["the other one".to_owned()];
+        all.push(Command::Overturn { assumption: assumption.number, answer, by: by.clone() });
+    }
+    all
+}
+
+fn report(effect: u32, outcome: Outcome) -> Command {
+    Command::Report(Report { effect, outcome })
+}
+
+fn decide(run: &Run, decision: Decision) -> Command {
+    let hold = run.hold().expect("decisions are only made on holds");
+    Command::Decide(Decide { hold: hold.id, digest: hold.digest.clone(), decision, by: samples::actor("ada") })
+}
+
+/// Each way the run's first open effect can end: effects of one run are worked on one after the other.
+#[must_use]
+pub fn ends(run: &Run) -> Vec<(u32, Outcome)> {
+    let Some((number, effect)) = run.open_effects.first_key_value() else { return Vec::new() };
+    let mut outcomes = vec![agree(run, *number, effect)];
+    // Words between runs are said until they are heard.
+    if !matches!(effect, Effect::TellChild { .. } | Effect::TellParent) {
+        outcomes.push(Outcome::Failed { message: "the disk is away".to_owned(), hint: None });
+    }
+    outcomes.extend(others(run, *number, effect));
+    outcomes.into_iter().map(|outcome| (*number, outcome)).collect()
+}
+
+fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
+    let paths = || vec!["src/login.rs".to_owned()];
+    let text = || "no".to_owned();
+    let n = u64::from(number);
+    match effect {
+        Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. }, .. }) => vec![agent(crashed())],
+        Effect::RunAgent(task) => agent_ends(run, number, task),
+        Effect::Prove { commit, .. } => {
+            vec![Outcome::Proved { proof: domain::Proof { commit: commit.clone(), ..samples::proof(n, 1) } }]
+        }
+        Effect::CommitArtifact { .. } => vec![Outcome::ArtifactRefused { reason: text() }],
+        Effect::Adopt { .. } => vec![Outcome::NotAdopted { reason: text() }],
+        Effect::MergeChild(_) => vec![
+            Outcome::ChildConflicts { paths: paths(), marked: Some(samples::commit(n)) },
+            Outcome::ChildConflicts { paths: paths(), marked: None },
+        ],
+        Effect::Land(_) => vec![
+            Outcome::NotLanded { reason: text(), paths: paths() },
+            Outcome::LandingUnproven { proof: samples::proof(n, 1) },
+        ],
+        Effect::PushRemote { .. } => {
+            vec![Outcome::PushRefused { reason: text() }, Outcome::Pushed { remote: None }]
+        }
+        Effect::OpenPullRequest { .. } => vec![Outcome::PullRequestRefused { reason: text() }],
+        Effect::OpenBranch
+        | Effect::OpenChildBranch
+        | Effect::StopAgent { .. }
+        | Effect::StartChild(_)
+        | Effect::TellChild { .. }
+        | Effect::TellParent
+        | Effect::Publish { .. }
+        | Effect::WriteRecord
+        | Effect::CleanUp => Vec::new(),
+    }
+}
+
+fn agent(end: AgentEnd) -> Outcome {
+    Outcome::AgentEnded { end, tier: None, wip: Some(samples::commit(77)) }
+}
+
+fn crashed() -> AgentEnd {
+    AgentEnd::Crashed { reason: "it is gone".to_owned() }
+}
+
+fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
+    let reason = || "overloaded".to_owned();
+    let mut ends = vec![
+        crashed(),
+        AgentEnd::ModelFailed { reason: reason() },
+        AgentEnd::QuotaSpent { reason: reason(), resets_at: None },
+        AgentEnd::BudgetSpent { reason: reason() },
+        AgentEnd::NeedsTime { minutes: 5, reason: reason() },
+        AgentEnd::NeedsPermission { request: "rm -r target".to_owned() },
+        AgentEnd::Asked { questions: vec![question(AtDeadline::Assume)] },
+        AgentEnd::Asked { questions: vec![question(AtDeadline::Escalate), question(AtDeadline::Assume)] },
+    ];
+    let index = run.opened().playbook.index_of(&task.stage).expect("effects name stages of their playbook");
+    let progress = u8::try_from(run.reflections.len() % 90).unwrap_or(0);
+    match &run.stage(index).work {
+        Work::Converse { .. } => ends.push(AgentEnd::Said { ready: false, message: "which one?".to_owned() }),
+        Work::Pursue { .. } => {
+            ends.push(AgentEnd::Reflected { reflection: samples::reflection(progress) });
+            let helpless =
+                domain::Reflection { requires_user_intervention: true, ..samples::reflection(progress) };
+            ends.push(AgentEnd::Reflected { reflection: helpless });
+        }
+        Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {}
+    }
+    let good = agree(run, number, &Effect::RunAgent(task.clone()));
+    let mut outcomes: Vec<Outcome> = ends.into_iter().map(agent).collect();
+    outcomes.extend(verdicts(&good));
+    outcomes.extend(risky(&good));
+    outcomes
+}
+
+/// The verdict FAIL, minor and major, in place of a PASS.
+fn verdicts(good: &Outcome) -> Vec<Outcome> {
+    let fail = |severity: Severity| {
+        let mut outcome = good.clone();
+        if let Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } = &mut outcome {
+            submission.review = Some(samples::review(Verdict::Fail, severity));
+        }
+        outcome
+    };
+    match good {
+        Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } if submission.review.is_some() => {
+            vec![fail(Severity::Minor), fail(Severity::Major)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The same code with something in it that a person should see.
+fn risky(good: &Outcome) -> Option<Outcome> {
+    let mut outcome = good.clone();
+    let Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } = &mut outcome else { return None };
+    if submission.artifact.kind != ArtifactKind::Code {
+        return None;
+    }
+    submission.artifact.risks = vec![risk()];
+    Some(outcome)
+}
+
+/// A change to a pipeline.
+#[must_use]
+pub fn risk() -> Risk {
+    Risk { kind: RiskKind::Ci, paths: vec![".github/workflows/ci.yml".to_owned()], summary: "CI changes".to_owned() }
+}
+
+/// A question with an answer the agent would choose itself, and a rule for when nobody answers.
+#[must_use]
+pub fn question(at_deadline: AtDeadline) -> Question {
+    Question {
+        default: vec!["the first".to_owned()],
+        deadline_minutes: Some(30),
+        reversible: true,
+        at_deadline: Some(at_deadline),
+        ..samples::question("which one?")
+    }
+}
+
+/// One decision of each kind that the hold takes; cancelling is a move of its own.
+#[must_use]
+pub fn decisions(run: &Run) -> Vec<Decision> {
+    let Some(hold) = run.hold() else { return Vec::new() };
+    let kind = hold.artifact.as_ref().map(|artifact| artifact.kind);
+    hold.allowed.iter().map(|allowed| decision(*allowed, kind)).collect()
+}
+
+/// A decision of a kind, about an artifact.
+#[must_use]
+pub fn decision(kind: DecisionKind, shown: Option<ArtifactKind>) -> Decision {
+    let text = "think again".to_owned();
+    match kind {
+        DecisionKind::Approve => Decision::Approve { notes: Some(text) },
+        DecisionKind::Reject => Decision::Reject { feedback: text },
+        DecisionKind::Suggest => Decision::Suggest { text },
+        DecisionKind::Answer => Decision::Answer { answer: vec![text] },
+        DecisionKind::Ignore => Decision::Ignore,
+        DecisionKind::Retry => Decision::Retry { feedback: Some(text), model: None },
+        DecisionKind::AcceptAnyway => Decision::AcceptAnyway { reason: None },
+        DecisionKind::Extend => Decision::Extend { minutes: 5 },
+        DecisionKind::Raise => Decision::Raise { by: Micros(1_000_000) },
+        DecisionKind::ModifyPlan => {
+            let plan = if shown == Some(ArtifactKind::Plan) { samples::plan_text(&samples::plan()) } else { text };
+            Decision::ModifyPlan { plan }
+        }
+        DecisionKind::Ask => Decision::Ask { question: text },
+        DecisionKind::Resolve => Decision::Resolve,
+        DecisionKind::CreatePr => Decision::CreatePr,
+        DecisionKind::TakeOver => Decision::TakeOver,
+        DecisionKind::Resume => Decision::Resume,
+        DecisionKind::Cancel => Decision::Cancel { reason: None },
+    }
+}
+
+/// Each way each child at work can end; one whose start is not known yet may have ended well already.
+#[must_use]
+pub fn children(run: &Run) -> Vec<ChildReport> {
+    let endings = |task: &TaskState| match task.status {
+        TaskStatus::Working => vec![Ending::Completed, Ending::Failed, Ending::Cancelled],
+        TaskStatus::Starting if starts_now(run, task) => vec![Ending::Completed],
+        TaskStatus::Starting
+        | TaskStatus::Waiting
+        | TaskStatus::Ready
+        | TaskStatus::Merging
+        | TaskStatus::Conflicted
+        | TaskStatus::Merged
+        | TaskStatus::Failed
+        | TaskStatus::Skipped => Vec::new(),
+    };
+    run.tasks.iter().flat_map(|task| endings(task).into_iter().map(|ending| child_report(run, task, ending))).collect()
+}
+
+fn starts_now(run: &Run, task: &TaskState) -> bool {
+    let first = run.open_effects.first_key_value().map(|(_, effect)| effect);
+    matches!(first, Some(Effect::StartChild(child)) if child.task == task.task.id)
+}
+
+/// How the newest child of a task ended.
+#[must_use]
+pub fn child_report(run: &Run, task: &TaskState, ending: Ending) -> ChildReport {
+    let n = u64::from(run.effects_requested) + 1000;
+    ChildReport {
+        task: task.task.id.clone(),
+        child: RunId::child_of(&run.id, &task.task.id, task.attempt, 0),
+        ending,
+        commit: (ending == Ending::Completed).then(|| samples::commit(n)),
+        files: task.task.files.clone(),
+        cost: Micros(1000),
+        problem: (ending == Ending::Failed).then(|| "the checks failed".to_owned()),
+    }
+}

@@ -1,0 +1,305 @@
+//! The whole abstract machine of a playbook: breadth first from the start over all moves, each state once. Counters
+//! stand as what is left of them, so that what people may repeat for ever gives no new states.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use domain::{
+    Because, Checker, Command, Ctx, Decision, Effect, Gate, Phase, Playbook, Recorded, Run, RunConfig, Start, Stage,
+    TaskState, TaskStatus, Transition, Work, decide,
+};
+
+use crate::moves::moves;
+use crate::samples;
+
+/// What a search found.
+#[derive(Debug)]
+pub struct Found {
+    /// States, each other than all others in what can happen next.
+    pub states: usize,
+    /// Commands that were taken.
+    pub taken: usize,
+    /// Time it took.
+    pub time: Duration,
+    /// Ways between visible states.
+    pub transitions: BTreeSet<Transition>,
+    /// What is wrong, each with the commands that lead there.
+    pub wrong: Vec<String>,
+}
+
+struct Node {
+    checker: Checker,
+    from: usize,
+    by: String,
+    into: Vec<usize>,
+}
+
+/// Searches a playbook under a configuration. Stops at the first `most` states or the first few errors.
+#[must_use]
+pub fn search(start: Start, most: usize) -> Found {
+    let began = Instant::now();
+    let mut search = Search { nodes: Vec::new(), known: HashMap::new(), transitions: BTreeSet::new(), wrong: Vec::new() };
+    let first = Checker::new(samples::run_id(7));
+    let mut queue = VecDeque::new();
+    let mut taken = 0;
+    search.step(&first, usize::MAX, Command::Start(Box::new(start)), &mut queue);
+    while let Some(at) = queue.pop_front() {
+        let checker = search.nodes[at].checker.clone();
+        let mut alive = checker.run.is_ended() || checker.run.hold().is_some();
+        for command in moves(&checker.run) {
+            let by_itself = matches!(command, Command::Report(_) | Command::TimerFired { .. } | Command::ChildEnded(_));
+            let worked = search.step(&checker, at, command, &mut queue);
+            taken += usize::from(worked);
+            alive |= worked && by_itself;
+        }
+        if !alive {
+            search.wrong(at, "nothing will ever happen to it");
+        }
+        if search.nodes.len() > most || search.wrong.len() > 3 {
+            search.wrong.push(format!("stopped at {} states", search.nodes.len()));
+            break;
+        }
+    }
+    search.check_ends();
+    let Search { nodes, transitions, wrong, .. } = search;
+    Found { states: nodes.len(), taken, time: began.elapsed(), transitions, wrong }
+}
+
+struct Search {
+    nodes: Vec<Node>,
+    known: HashMap<String, usize>,
+    transitions: BTreeSet<Transition>,
+    wrong: Vec<String>,
+}
+
+impl Search {
+    /// Takes one command; whether it was taken.
+    fn step(&mut self, before: &Checker, at: usize, command: Command, queue: &mut VecDeque<usize>) -> bool {
+        let said = word(&command);
+        let because = because(&command);
+        let now = samples::at(0);
+        let Ok(events) = decide(&before.run, command, &Ctx { now }) else { return false };
+        let mut checker = before.clone();
+        let mut first = true;
+        for event in events {
+            let from = checker.run.visible();
+            let rewind = checker.run.rewind.clone();
+            let recorded = Recorded { sequence: checker.run.version + 1, at: now, event };
+            checker.take(&recorded);
+            let to = checker.run.visible();
+            if from != to && from != "unopened" {
+                let because = if first { because } else { Because::Work };
+                let because = delayed(&to, rewind.as_deref(), because);
+                first = false;
+                self.transitions.insert(Transition { from, to, because });
+            }
+        }
+        if !checker.found.is_empty() {
+            let found = format!("{:?}", checker.found);
+            checker.found.clear();
+            self.wrong.push(format!("{found}\n  after {}", self.path(at, &said)));
+        }
+        let key = key(&checker.run);
+        let next = match self.known.get(&key) {
+            Some(known) => *known,
+            None => {
+                self.nodes.push(Node { checker, from: at, by: said, into: Vec::new() });
+                self.known.insert(key, self.nodes.len() - 1);
+                queue.push_back(self.nodes.len() - 1);
+                self.nodes.len() - 1
+            }
+        };
+        if because != Because::Cancel && at != usize::MAX {
+            self.nodes[next].into.push(at);
+        }
+        true
+    }
+
+    fn path(&self, mut at: usize, last: &str) -> String {
+        let mut words = vec![last.to_owned()];
+        while at != usize::MAX {
+            words.push(self.nodes[at].by.clone());
+            at = self.nodes[at].from;
+        }
+        words.reverse();
+        words.join(" · ")
+    }
+
+    fn wrong(&mut self, at: usize, what: &str) {
+        let node = &self.nodes[at];
+        let tasks: Vec<_> = node.checker.run.tasks.iter().map(|task| task.status.word()).collect();
+        let state = format!("{} {tasks:?} {:?}", node.checker.run.visible(), node.checker.run.open_effects.values());
+        self.wrong.push(format!("{what}: {state}\n  after {}", self.path(node.from, &node.by)));
+    }
+
+    /// Rule 16, the strong way: from every state some end can be reached without giving up.
+    fn check_ends(&mut self) {
+        let mut good: HashSet<usize> = HashSet::new();
+        let mut queue: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].checker.run.is_ended()).collect();
+        while let Some(at) = queue.pop() {
+            if good.insert(at) {
+                queue.extend(self.nodes[at].into.iter().copied());
+            }
+        }
+        let dead: Vec<usize> = (0..self.nodes.len()).filter(|at| !good.contains(at)).take(2).collect();
+        for at in dead {
+            self.wrong(at, "only cancelling ends it");
+        }
+    }
+}
+
+/// A pause or a correction that was asked for earlier shows when what was being done ends.
+fn delayed(to: &str, rewind: Option<&str>, because: Because) -> Because {
+    if to.ends_with(": paused") && !matches!(because, Because::Cancel) {
+        return Because::Pause;
+    }
+    if rewind == Some(to) { Because::Overturn } else { because }
+}
+
+fn because(command: &Command) -> Because {
+    match command {
+        Command::Decide(decide) => match &decide.decision {
+            Decision::Cancel { .. } => Because::Cancel,
+            other => Because::Decided(other.kind().word()),
+        },
+        Command::TimerFired { .. } => Because::Clock,
+        Command::Pause { .. } => Because::Pause,
+        Command::Overturn { .. } => Because::Overturn,
+        Command::Cancel { .. } => Because::Cancel,
+        Command::Start(_) | Command::Report(_) | Command::Spend(_) | Command::ChildEnded(_) => Because::Work,
+    }
+}
+
+fn word(command: &Command) -> String {
+    match command {
+        Command::Report(report) => report.outcome.word().to_owned(),
+        Command::Decide(decide) => decide.decision.kind().word().to_owned(),
+        Command::ChildEnded(report) => format!("{}:{:?}", report.task, report.ending),
+        Command::Start(_) => "start".to_owned(),
+        Command::TimerFired { .. } => "clock".to_owned(),
+        Command::Pause { .. } => "pause".to_owned(),
+        Command::Overturn { .. } => "overturn".to_owned(),
+        Command::Cancel { .. } => "CANCEL".to_owned(),
+        Command::Spend(_) => "spend".to_owned(),
+    }
+}
+
+/// What of a run decides how it can go on.
+fn key(run: &Run) -> String {
+    if run.is_ended() {
+        return format!("{} {:?}", run.visible(), open(run));
+    }
+    let hold = run.hold().map(|hold| {
+        (hold.kind, hold.allowed.clone(), hold.task.clone(), hold.question.is_some(), hold.at_deadline, hold.deadline.is_some())
+    });
+    let pending: Vec<_> = run.pending_questions.iter().map(|question| question.rule()).collect();
+    let code = run.code().map(|code| code.commit.clone());
+    let stages: Vec<_> = run
+        .stages
+        .iter()
+        .zip(&run.opened().playbook.stages)
+        .map(|(state, stage)| {
+            let left = match stage.work {
+                Work::Pursue { .. } => state.iterations.saturating_sub(state.iterations_granted),
+                Work::Converse { .. } => state.turns.min(3),
+                _ => state.fails.saturating_sub(state.rounds_granted),
+            };
+            let passed = state.passed_for.is_some() && state.passed_for == code;
+            (state.visits.min(1), state.revisions, state.crashes, left, state.pulses, state.asks.min(1), passed, state.completed_at.is_some())
+        })
+        .collect();
+    let step = match &run.phase {
+        Phase::Working { step, .. } => format!("{step:?}"),
+        Phase::Finishing { step, .. } => format!("{step:?}"),
+        Phase::Publishing { .. } => "publishing".to_owned(),
+        _ => String::new(),
+    };
+    let failed = run.failed_effect.as_ref().map(Effect::word);
+    let assumed: Vec<_> = run.assumptions.iter().filter(|known| !known.overturned).map(|known| &known.stage).collect();
+    let made = run.artifacts.last().map(|made| (made.kind, made.stage.clone(), made.risks.len()));
+    let artifacts: BTreeSet<&str> = run.artifacts.iter().map(|made| made.stage.as_str()).collect();
+    let flags = (run.questions_asked, run.validated.is_some(), run.merged.is_some(), run.pausing.is_some(), run.merge_approved, run.wants_pr);
+    format!(
+        "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {flags:?} {:?} {:?} {}",
+        run.visible(),
+        open(run),
+        run.rewind,
+        run.taken_over,
+        tasks(run)
+    )
+}
+
+fn open(run: &Run) -> Vec<String> {
+    let one = |effect: &Effect| match effect {
+        Effect::RunAgent(task) => format!("{} {:?}", task.stage, std::mem::discriminant(&task.purpose)),
+        Effect::StartChild(child) => format!("start {} {}", child.task, child.resolve.len()),
+        Effect::MergeChild(merge) => format!("merge {}", merge.task),
+        Effect::TellChild { task, word, .. } => format!("tell {task} {word:?}"),
+        other => other.word().to_owned(),
+    };
+    run.open_effects.values().map(one).collect()
+}
+
+/// Tasks as they stand; repairs that are settled count only in what they leave.
+fn tasks(run: &Run) -> String {
+    let repair = |task: &&TaskState| task.task.id.starts_with("repair-") && task.status.is_settled();
+    let failed = |task: &TaskState| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped);
+    let settled = run.tasks.iter().filter(repair).map(|task| failed(task)).collect::<BTreeSet<bool>>();
+    let rest = run.tasks.iter().filter(|task| !repair(task));
+    let rest: Vec<_> = rest
+        .map(|task| {
+            let id = task.task.id.split('-').next().unwrap_or_default().to_owned();
+            let conflict = (task.resolves, task.marked.is_some(), task.commit.is_some(), task.look_first);
+            (id, task.status, task.retries.min(1), conflict)
+        })
+        .collect();
+    format!("{settled:?} {rest:?}")
+}
+
+/// A playbook whose loops are short enough to see all of it.
+#[must_use]
+pub fn bounded(name: &str) -> Playbook {
+    let mut playbook = Playbook::built_in(name).expect("a built-in playbook");
+    playbook.stages.iter_mut().for_each(bound);
+    playbook
+}
+
+fn bound(stage: &mut Stage) {
+    (stage.crashes, stage.revisions) = (2, 1);
+    match &mut stage.work {
+        Work::Judge { rounds, .. } | Work::Prove { rounds, .. } => *rounds = 1,
+        Work::Converse { rounds } => *rounds = 2,
+        Work::Pursue { iterations } => *iterations = 2,
+        Work::Delegate { agents, .. } => *agents = 2,
+        Work::Produce { .. } => {}
+    }
+}
+
+/// The two configurations under which everything a table names can be reached: all trust, and none.
+#[must_use]
+pub fn configs(playbook: &Playbook) -> [RunConfig; 2] {
+    let mut open = samples::config();
+    (open.budget, open.max_clarifications) = (None, 1);
+    let mut closed = open.clone();
+    closed.trust = domain::Trust { planning: Gate::Manual, implementation: Gate::Manual, fixes: Gate::Manual };
+    closed.require_approval = playbook.stages.iter().map(|stage| stage.name.clone()).collect();
+    closed.on_failure = Some(domain::OnFailure::Stop);
+    (closed.git.review, closed.git.create_pr) = (true, true);
+    [open, closed]
+}
+
+/// The beginning of a search.
+#[must_use]
+pub fn beginning(playbook: Playbook, config: RunConfig, child: bool) -> Start {
+    let parent = child.then(|| domain::Parent {
+        run: samples::run_id(99),
+        branch: "autonomous/x".to_owned(),
+        task: "one".to_owned(),
+        number: 1,
+        attempt: 1,
+        at: samples::commit(1),
+        resolve: Vec::new(),
+        problem: None,
+    });
+    Start { playbook, parent, ..samples::start(config) }
+}
