@@ -44,7 +44,10 @@ pub use money::Micros;
 pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};
 pub use plan::{Overlap, Plan, PlanError, Task, strayed};
-pub use playbook::{Because, OnOverlap, Playbook, PlaybookError, Stage, StageGate, Transition, WhenStuck, Work};
+pub use playbook::{
+    Because, Lookup, OnOverlap, Playbook, PlaybookError, Stage, StageGate, StageWords, Transition, Weight, WhenStuck,
+    Work,
+};
 pub use reflection::Reflection;
 pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
 pub use run::{

@@ -25,7 +25,8 @@ impl Checker {
 /// Which caps a stage is past.
 fn passed<'a>(run: &'a Run, state: &'a StageState, stage: &'a Stage) -> impl Iterator<Item = &'static str> + 'a {
     let rounds = stage.work.rounds().is_some_and(|rounds| state.fails > rounds + state.rounds_granted + 1);
-    let iterations = matches!(&stage.work, Work::Pursue { iterations } if state.iterations > iterations + state.iterations_granted);
+    let iterations =
+        matches!(&stage.work, Work::Pursue { iterations } if state.iterations > iterations + state.iterations_granted);
     let talk = matches!(&stage.work, Work::Converse { rounds } if state.turns > most_turns(run, *rounds));
     let pulses = matches!(&stage.work, Work::Produce { pulses: true, .. } if state.pulses > run.pulses());
     let past = [

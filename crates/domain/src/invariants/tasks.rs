@@ -13,7 +13,8 @@ impl Checker {
         let Some(state) = self.run.task(task).cloned() else {
             return self.broken(recorded, 18, format!("there is no task `{task}`"));
         };
-        let Some(Work::Delegate { agents, .. }) = self.run.current_stage().map(|index| self.run.stage(index).work.clone())
+        let Some(Work::Delegate { agents, .. }) =
+            self.run.current_stage().map(|index| self.run.stage(index).work.clone())
         else {
             return self.broken(recorded, 18, format!("task `{task}` started in a stage that does not delegate"));
         };
@@ -54,7 +55,11 @@ impl Checker {
             self.broken(recorded, 7, format!("task `{}` is to be merged onto an old tip", merge.task));
         }
         if !self.seen.done_children.contains(&merge.task) {
-            self.broken(recorded, 7, format!("task `{}` is to be merged although its run did not end well", merge.task));
+            self.broken(
+                recorded,
+                7,
+                format!("task `{}` is to be merged although its run did not end well", merge.task),
+            );
         }
     }
 

@@ -1,15 +1,24 @@
 //! Playbooks: declared lists of stages.
 
+mod bound;
+mod draw;
+mod keys;
+mod lint;
 mod parse;
+mod problem;
+mod stage;
 mod table;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactKind, Gate, OnFailure, Trust, TrustKey};
 
-pub use parse::PlaybookError;
+pub use parse::Lookup;
+pub use problem::{PlaybookError, Weight};
 pub(crate) use table::Edges;
 pub use table::{Because, Transition};
+pub use words::StageWords;
 
 /// A kind of work, as a list of stages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,8 +226,12 @@ impl Playbook {
     /// The playbooks that are compiled in.
     #[must_use]
     pub fn built_in(name: &str) -> Option<Self> {
-        let (_, source) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        let source = Self::built_in_source(name)?;
         Some(Self::parse(name, source).expect("built-in playbooks are checked by a test"))
+    }
+
+    fn built_in_source(name: &str) -> Option<&'static str> {
+        BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
     }
 
     /// Names of the playbooks that are compiled in.
