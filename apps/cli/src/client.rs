@@ -6,7 +6,7 @@ use reqwest::{Method, RequestBuilder, Response, header};
 use serde::{Serialize, de::DeserializeOwned};
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, CancelRequest, DecideRequest, DiffView, EventView,
-    HoldView, NewRun, Problem, RequestChanges, RunView, SpendCall, WhyView,
+    HoldView, NewRun, PlaybookView, Problem, RequestChanges, RunView, SpendCall, WhyView,
 };
 
 use crate::failure::Failure;
@@ -58,6 +58,11 @@ impl Client {
 
     pub(crate) async fn run(&self, run: &str) -> Result<RunView, Failure> {
         self.get(&of_run(run, "")).await
+    }
+
+    /// The built-in playbooks and those of a repository.
+    pub(crate) async fn playbooks(&self, project: &str) -> Result<Vec<PlaybookView>, Failure> {
+        self.get(&format!("/api/playbooks?project={}", escape(project))).await
     }
 
     pub(crate) async fn holds(&self) -> Result<Vec<HoldView>, Failure> {

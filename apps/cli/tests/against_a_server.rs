@@ -11,7 +11,7 @@ use std::{
 
 use axum::{
     Json, Router,
-    extract::{Path as UrlPath, State},
+    extract::{Path as UrlPath, Query, State},
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -46,6 +46,7 @@ impl Fake {
             .route("/api/runs/{id}/why", get(why))
             .route("/api/runs/{id}/{action}", post(act))
             .route("/api/holds", get(holds))
+            .route("/api/playbooks", get(playbooks))
             .route("/api/clarifications/{id}/answer", post(answer))
             .with_state(state);
         let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -127,6 +128,17 @@ async fn runs(State(answers): State<Answers>) -> Json<Value> {
 
 async fn holds(State(answers): State<Answers>) -> Json<Value> {
     Json(json!([answers.run["hold"]]))
+}
+
+async fn playbooks(Query(asked): Query<std::collections::BTreeMap<String, String>>) -> Json<Value> {
+    let problem = json!({"file": ".autonomous/playbooks/bad.toml", "line": 3, "key": "gate", "weight": "error",
+        "message": "`x` is not a gate", "hint": "use `auto`"});
+    Json(json!([
+        {"name": "own", "description": asked["project"], "stages": ["one"], "roles": [], "steps": [],
+            "file": ".autonomous/playbooks/own.toml", "diagram": "stateDiagram-v2\n    [*] --> s_one\n"},
+        {"name": "bad", "description": "", "stages": [], "roles": [], "problems": [problem],
+            "file": ".autonomous/playbooks/bad.toml"},
+    ]))
 }
 
 async fn start(State(answers): State<Answers>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
@@ -361,4 +373,23 @@ fn a_read_only_data_directory_is_told_with_a_hint() {
     let output = holdpoint(&blocked.join("home")).args(["list"]).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     assert!(said(&output.stderr).contains("hint: "), "{}", said(&output.stderr));
+}
+
+#[test]
+fn a_projects_own_playbooks_come_from_the_server() {
+    let fake = Fake::new(run("running"));
+    let project = fake.path("project");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    let repo = project.to_str().unwrap();
+    let list = said(&fake.call(&["playbook", "list", "--repo", repo, "--json"]).stdout);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(list[0]["description"], project.canonicalize().unwrap().to_str().unwrap());
+    let list = said(&fake.call(&["playbook", "list", "--repo", repo]).stdout);
+    assert!(list.contains("own") && list.contains("cannot"), "{list}");
+    let drawn = fake.call(&["playbook", "draw", "own", "--repo", repo]);
+    assert_eq!(drawn.status.code(), Some(0), "{}", said(&drawn.stderr));
+    assert!(said(&drawn.stdout).contains("s_one"));
+    let bad = fake.call(&["playbook", "show", "bad", "--repo", repo]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(said(&bad.stderr).contains(".autonomous/playbooks/bad.toml:3: `x` is not a gate"));
 }

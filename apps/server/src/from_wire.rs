@@ -11,23 +11,22 @@ use runner::project::{Project, ProjectError, inspect};
 use wire::{CheckSpec, DecideRequest, Fault, NewRun};
 
 use crate::config::{ProjectFile, Setup, check_model, default_model, with_provider};
+use crate::playbooks;
 use crate::problem::Failure;
+
+/// In place of a role: a model for all that have none of their own.
+const EVERY_ROLE: &str = "*";
 
 /// A new run, with every default filled in.
 pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start, Failure> {
     Start::check_request(&new.request)
         .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
-    let playbook = playbook(new.playbook.as_deref().unwrap_or("autonomous"))?;
     let said = said_trust(&new.trust)?;
+    let project = project(setup, &new.project, new.base_branch.as_deref()).await?;
+    let playbook = playbooks::find(new.playbook.as_deref().unwrap_or("autonomous"), &project.playbooks)?;
     check_roles(&playbook, new.models.keys())?;
     check_timeouts(&playbook, &new.timeout_minutes)?;
     let priority = priority(new.priority.as_deref())?;
-    let path = Path::new(&new.project);
-    if !path.is_absolute() || new.project.contains('\0') {
-        let message = "the project must be an absolute path";
-        return Err(Failure::user("project", "bad_project", message, "send the full path of the repository"));
-    }
-    let project = inspect(path, new.base_branch.as_deref(), &setup.home).await?;
     let file = project_file(&project)?;
     let models = models(setup, &playbook, &new, &file)?;
     let budget = budget(setup, &new, &models)?;
@@ -71,12 +70,13 @@ impl From<ProjectError> for Failure {
     }
 }
 
-fn playbook(name: &str) -> Result<Playbook, Failure> {
-    Playbook::built_in(name).ok_or_else(|| {
-        let known: Vec<_> = Playbook::built_in_names().collect();
-        let message = format!("there is no playbook `{}`", plain(name));
-        Failure::user("playbook", "unknown_playbook", message, format!("there are: {}", known.join(", ")))
-    })
+/// A look at the repository at an absolute path.
+pub(crate) async fn project(setup: &Setup, path: &str, base: Option<&str>) -> Result<Project, Failure> {
+    if !Path::new(path).is_absolute() || path.contains('\0') {
+        let message = "the project must be an absolute path";
+        return Err(Failure::user("project", "bad_project", message, "send the full path of the repository"));
+    }
+    Ok(inspect(Path::new(path), base, &setup.home).await?)
 }
 
 fn priority(said: Option<&str>) -> Result<Priority, Failure> {
@@ -116,7 +116,7 @@ fn trust(setup: &Setup, file: &ProjectFile, said: &[(TrustKey, Gate)]) -> Trust 
 fn check_roles<'a>(playbook: &Playbook, roles: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
     let known = playbook.roles();
     for role in roles {
-        if !known.contains(&role.as_str()) {
+        if role != EVERY_ROLE && !known.contains(&role.as_str()) {
             let message = format!("the playbook `{}` has no role `{}`", playbook.name, plain(role));
             return Err(Failure::user("models", "unknown_role", message, format!("there are: {}", known.join(", "))));
         }
@@ -142,10 +142,12 @@ fn check_timeouts(playbook: &Playbook, minutes: &BTreeMap<String, u32>) -> Resul
 
 fn project_file(project: &Project) -> Result<ProjectFile, Failure> {
     let Some(text) = &project.config else { return Ok(ProjectFile::default()) };
-    ProjectFile::parse(text).map_err(|reason| {
+    let file = ProjectFile::parse(text).map_err(|reason| {
         let message = format!(".autonomous/config.json on `{}` cannot be used: {reason}", project.base_branch);
         Failure::user("project", "bad_project_config", plain(&message), "mend the file, commit it, and ask again")
-    })
+    })?;
+    playbooks::check_stage_names(&file.policy.require_approval_for, project)?;
+    Ok(file)
 }
 
 fn models(
@@ -156,7 +158,8 @@ fn models(
 ) -> Result<BTreeMap<String, ModelName>, Failure> {
     let mut models = BTreeMap::new();
     for role in playbook.roles() {
-        let model = match (new.models.get(role), setup.defaults.models.get(role)) {
+        let said = new.models.get(role).or_else(|| new.models.get(EVERY_ROLE));
+        let model = match (said, setup.defaults.models.get(role)) {
             (Some(said), _) => said.parse().map_err(|error: domain::ConfigError| {
                 Failure::user("models", "bad_model", plain(&error.to_string()), "write `provider/model`")
             })?,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Artifact, Effect, Event, Hold, Phase, Playbook, Recorded, ResponseType, Run, RunId, why};
+use domain::{Artifact, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, why};
 use drivers::AgentEvent;
 use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
 use serde_json::Value;
 use wire::{
-    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, PlaybookView, QueueView,
-    RunView, SpendCall, SpendView, StageView, WhyView,
+    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView, RunView, SpendCall,
+    SpendView, StageView, WhyView,
 };
 
 use crate::queue;
@@ -261,16 +261,6 @@ pub(crate) fn diff(diff: RunDiff) -> DiffView {
         files: diff.files.into_iter().map(file).collect(),
         diff: diff.text,
         truncated: diff.truncated,
-    }
-}
-
-/// A playbook.
-pub(crate) fn playbook(playbook: &Playbook) -> PlaybookView {
-    PlaybookView {
-        name: playbook.name.clone(),
-        description: playbook.description.clone(),
-        stages: playbook.stages.iter().map(|stage| stage.name.clone()).collect(),
-        roles: playbook.roles().into_iter().map(str::to_owned).collect(),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::git::{BranchName, GitError, PrivateRepo, UserRepo};
+use domain::Playbook;
+
+use crate::git::{BranchName, CommitId, GitError, PrivateRepo, UserRepo};
 
 /// What a run needs to know of a repository.
 #[derive(Debug, Clone)]
@@ -15,7 +17,30 @@ pub struct Project {
     pub remote: Option<String>,
     /// `.autonomous/config.json` as committed on the base branch.
     pub config: Option<String>,
+    /// `.autonomous/playbooks/*.toml` as committed on the base branch.
+    pub playbooks: PlaybookFiles,
 }
+
+/// A repository's own playbooks, by name.
+#[derive(Debug, Clone, Default)]
+pub struct PlaybookFiles {
+    /// The files that were read, in order of their names; never more than 50.
+    pub files: Vec<PlaybookFile>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+/// One file of a repository's own playbooks.
+#[derive(Debug, Clone)]
+pub struct PlaybookFile {
+    /// The file's name without `.toml`.
+    pub name: String,
+    /// Its text; `None` if it is too long for a playbook.
+    pub source: Option<String>,
+}
+
+/// So many playbooks of a repository are read.
+const MAX_PLAYBOOKS: usize = 50;
 
 /// A repository that cannot be worked on.
 #[derive(Debug, thiserror::Error)]
@@ -97,5 +122,83 @@ fn look(path: &Path, base: Option<&str>, home: &Path) -> Result<Project, Project
     let tip = private.import_base(&user, &base)?;
     let config = private.read_file(&tip, ".autonomous/config.json")?;
     let config = config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Project { root: user.top().to_owned(), base_branch: base.as_str().to_owned(), remote, config })
+    let playbooks = playbooks(&private, &tip)?;
+    Ok(Project { root: user.top().to_owned(), base_branch: base.as_str().to_owned(), remote, config, playbooks })
+}
+
+/// Read from the commit: neither a dirty checkout nor an agent's branch counts.
+fn playbooks(private: &PrivateRepo, tip: &CommitId) -> Result<PlaybookFiles, GitError> {
+    let folder = format!("{}/", Playbook::folder());
+    let out = private.call().args(["ls-tree", "-z", "-l", "--full-tree", tip.as_str(), "--", &folder]).run()?;
+    let mut sizes: Vec<(String, usize)> =
+        out.split(|byte| *byte == 0).filter_map(|line| sized(line, &folder)).collect();
+    sizes.sort();
+    let left_out = sizes.len().saturating_sub(MAX_PLAYBOOKS);
+    let mut files = Vec::new();
+    for (name, size) in sizes.into_iter().take(MAX_PLAYBOOKS) {
+        let source = match size <= Playbook::MAX_BYTES {
+            true => private.read_file(tip, &Playbook::path_of(&name))?,
+            false => None,
+        };
+        let source = source.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        files.push(PlaybookFile { name, source });
+    }
+    Ok(PlaybookFiles { files, left_out })
+}
+
+/// Name and size of a regular TOML file, from a line `<mode> <type> <id> <size>\t<path>`.
+fn sized(line: &[u8], folder: &str) -> Option<(String, usize)> {
+    let (head, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
+    let mut parts = head.split_ascii_whitespace();
+    let regular = parts.next()?.starts_with("100");
+    let size = parts.nth(2)?.parse().ok()?;
+    let name = path.strip_prefix(folder)?.strip_suffix(".toml")?;
+    regular.then(|| (name.to_owned(), size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(top: &Path, arguments: &[&str]) {
+        let done = std::process::Command::new("git").arg("-C").arg(top).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn playbooks_come_from_the_commit_and_not_from_the_checkout() {
+        let place = tempfile::tempdir().unwrap();
+        let (top, home) = (place.path().join("repository"), place.path().join("home"));
+        let folder = top.join(Playbook::folder());
+        std::fs::create_dir_all(&folder).unwrap();
+        git(&top, &["init", "-q", "-b", "main"]);
+        std::fs::write(folder.join("security.toml"), "name = \"security\"").unwrap();
+        std::fs::write(folder.join("large.toml"), "#".repeat(Playbook::MAX_BYTES + 1)).unwrap();
+        std::fs::write(folder.join("notes.md"), "not one").unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", folder.join("link.toml")).unwrap();
+        git(&top, &["add", "-A"]);
+        git(&top, &["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "x"]);
+        std::fs::write(folder.join("security.toml"), "changed").unwrap();
+        std::fs::write(folder.join("late.toml"), "not committed").unwrap();
+
+        let found = look(&top, None, &home).unwrap().playbooks;
+        let found: Vec<_> = found.files.iter().map(|file| (file.name.as_str(), file.source.as_deref())).collect();
+        assert_eq!(found, [("large", None), ("security", Some("name = \"security\""))]);
+    }
+
+    #[test]
+    fn only_so_many_playbooks_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        let (top, home) = (place.path().join("repository"), place.path().join("home"));
+        let folder = top.join(Playbook::folder());
+        std::fs::create_dir_all(&folder).unwrap();
+        git(&top, &["init", "-q", "-b", "main"]);
+        for number in 0..53 {
+            std::fs::write(folder.join(format!("p{number:02}.toml")), "").unwrap();
+        }
+        git(&top, &["add", "-A"]);
+        git(&top, &["-c", "user.name=t", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "x"]);
+        let found = look(&top, None, &home).unwrap().playbooks;
+        assert_eq!((found.files.len(), found.left_out, found.files[49].name.as_str()), (50, 3, "p49"));
+    }
 }

@@ -2,9 +2,9 @@
 //! clock, its children, and what people may do at any time. The search tries all of them, random walks some.
 
 use domain::{
-    AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect, Ending,
-    Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, TaskState, TaskStatus, Verdict,
-    Work,
+    AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
+    Ending, Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, TaskState, TaskStatus,
+    Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -112,8 +112,7 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
         Work::Converse { .. } => ends.push(AgentEnd::Said { ready: false, message: "which one?".to_owned() }),
         Work::Pursue { .. } => {
             ends.push(AgentEnd::Reflected { reflection: samples::reflection(progress) });
-            let helpless =
-                domain::Reflection { requires_user_intervention: true, ..samples::reflection(progress) };
+            let helpless = domain::Reflection { requires_user_intervention: true, ..samples::reflection(progress) };
             ends.push(AgentEnd::Reflected { reflection: helpless });
         }
         Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {}

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use domain::{
-    Because, Checker, Command, Ctx, Decision, Effect, Gate, Phase, Playbook, Recorded, Run, RunConfig, Start, Stage,
+    Because, Checker, Command, Ctx, Decision, Effect, Gate, Phase, Playbook, Recorded, Run, RunConfig, Stage, Start,
     TaskState, TaskStatus, Transition, Work, decide,
 };
 
@@ -38,7 +38,8 @@ struct Node {
 #[must_use]
 pub fn search(start: Start, most: usize) -> Found {
     let began = Instant::now();
-    let mut search = Search { nodes: Vec::new(), known: HashMap::new(), transitions: BTreeSet::new(), wrong: Vec::new() };
+    let mut search =
+        Search { nodes: Vec::new(), known: HashMap::new(), transitions: BTreeSet::new(), wrong: Vec::new() };
     let first = Checker::new(samples::run_id(7));
     let mut queue = VecDeque::new();
     let mut taken = 0;
@@ -190,7 +191,14 @@ fn key(run: &Run) -> String {
         return format!("{} {:?}", run.visible(), open(run));
     }
     let hold = run.hold().map(|hold| {
-        (hold.kind, hold.allowed.clone(), hold.task.clone(), hold.question.is_some(), hold.at_deadline, hold.deadline.is_some())
+        (
+            hold.kind,
+            hold.allowed.clone(),
+            hold.task.clone(),
+            hold.question.is_some(),
+            hold.at_deadline,
+            hold.deadline.is_some(),
+        )
     });
     let pending: Vec<_> = run.pending_questions.iter().map(|question| question.rule()).collect();
     let code = run.code().map(|code| code.commit.clone());
@@ -205,7 +213,16 @@ fn key(run: &Run) -> String {
                 _ => state.fails.saturating_sub(state.rounds_granted),
             };
             let passed = state.passed_for.is_some() && state.passed_for == code;
-            (state.visits.min(1), state.revisions, state.crashes, left, state.pulses, state.asks.min(1), passed, state.completed_at.is_some())
+            (
+                state.visits.min(1),
+                state.revisions,
+                state.crashes,
+                left,
+                state.pulses,
+                state.asks.min(1),
+                passed,
+                state.completed_at.is_some(),
+            )
         })
         .collect();
     let step = match &run.phase {
@@ -218,7 +235,14 @@ fn key(run: &Run) -> String {
     let assumed: Vec<_> = run.assumptions.iter().filter(|known| !known.overturned).map(|known| &known.stage).collect();
     let made = run.artifacts.last().map(|made| (made.kind, made.stage.clone(), made.risks.len()));
     let artifacts: BTreeSet<&str> = run.artifacts.iter().map(|made| made.stage.as_str()).collect();
-    let flags = (run.questions_asked, run.validated.is_some(), run.merged.is_some(), run.pausing.is_some(), run.merge_approved, run.wants_pr);
+    let flags = (
+        run.questions_asked,
+        run.validated.is_some(),
+        run.merged.is_some(),
+        run.pausing.is_some(),
+        run.merge_approved,
+        run.wants_pr,
+    );
     format!(
         "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {flags:?} {:?} {:?} {}",
         run.visible(),

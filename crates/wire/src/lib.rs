@@ -13,6 +13,6 @@ pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};
 pub use request::{AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, RequestChanges};
 pub use view::{
-    ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookView, QueueView, RunView,
-    ServerInfo, SpendCall, SpendView, StageView, WhyView,
+    ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookProblem, PlaybookView,
+    QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,
 };

@@ -19,7 +19,7 @@ pub struct NewRun {
     /// `planning`, `implementation`, `fixes` to `auto` or `manual`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub trust: BTreeMap<String, String>,
-    /// Role to `provider/model`.
+    /// Role to `provider/model`; `*` stands for every role without one of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, String>,
     /// Questions before a full approval is asked for.

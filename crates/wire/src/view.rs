@@ -285,7 +285,7 @@ pub struct QueueView {
     pub waiting: u64,
 }
 
-/// A playbook that runs can be started with.
+/// A playbook that runs can be started with, or a file that should be one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlaybookView {
@@ -297,6 +297,54 @@ pub struct PlaybookView {
     pub stages: Vec<String>,
     /// Roles that need a model.
     pub roles: Vec<String>,
+    /// The project's file it comes from; none for a built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Its stages in words.
+    #[serde(default)]
+    pub steps: Vec<StepView>,
+    /// Its diagram, as Mermaid source; empty if it cannot be used.
+    #[serde(default)]
+    pub diagram: String,
+    /// What is wrong with it; with an `error` among them it cannot be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<PlaybookProblem>,
+}
+
+/// One stage of a playbook, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepView {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub work: String,
+    /// Who does it; empty where no agent works.
+    pub role: String,
+    /// `auto`, `manual`, `review` or a trust switch.
+    pub gate: String,
+    /// What bounds it.
+    pub limits: String,
+    /// Where it goes back to, how often, and what happens then.
+    pub loops: String,
+}
+
+/// Something wrong with a playbook's file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaybookProblem {
+    /// The file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// The key at fault, where one is.
+    pub key: Option<String>,
+    /// `error` or `warning`.
+    pub weight: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
 }
 
 /// `server.json`: where the server is.

@@ -13,6 +13,7 @@ mod doctor;
 mod events;
 mod inbox;
 mod list;
+mod playbook;
 mod reject;
 mod run;
 mod serve;
@@ -73,6 +74,9 @@ pub(crate) enum Command {
     Why(OneRun),
     /// Show what a run spent
     Cost(OneRun),
+    /// Look at playbooks, the project's own too
+    #[command(subcommand)]
+    Playbook(playbook::Action),
     /// Run the server
     Serve(serve::Arguments),
     /// Check the installation and show the configuration
@@ -123,6 +127,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Events(arguments) => events::run(&arguments, session).await,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
+        Command::Playbook(action) => playbook::run(action, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,
         Command::Demo(arguments) => demo::run(arguments, session).await,

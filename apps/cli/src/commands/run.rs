@@ -12,8 +12,8 @@ use crate::{
     watch::{Decider, conclude, watch},
 };
 
-/// Roles a model given without a role is for.
-const ROLES: [&str; 3] = ["planner", "implementer", "validator"];
+/// In place of a role: every role of the playbook, whatever these are.
+const EVERY_ROLE: &str = "*";
 /// A request longer than this is refused by the server too.
 const LONGEST: u64 = 1024 * 1024;
 
@@ -127,7 +127,7 @@ fn read_stdin() -> Result<String, Failure> {
     Ok(request.trim_end().to_owned())
 }
 
-fn project(repo: &std::path::Path) -> Result<String, Failure> {
+pub(super) fn project(repo: &std::path::Path) -> Result<String, Failure> {
     let path = repo.canonicalize().map_err(|error| {
         Failure::usage(
             format!("cannot use `{}`: {error}", repo.display()),
@@ -142,7 +142,7 @@ fn project(repo: &std::path::Path) -> Result<String, Failure> {
 fn models(given: &[String]) -> BTreeMap<String, String> {
     let (named, for_all): (Vec<&String>, Vec<&String>) = given.iter().partition(|model| model.contains('='));
     let mut models: BTreeMap<String, String> =
-        for_all.iter().flat_map(|model| ROLES.map(|role| (role.to_owned(), (*model).clone()))).collect();
+        for_all.iter().map(|model| (EVERY_ROLE.to_owned(), (*model).clone())).collect();
     let named = named.iter().filter_map(|model| model.split_once('='));
     models.extend(named.map(|(role, model)| (role.trim().to_owned(), model.trim().to_owned())));
     models
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn one_model_is_for_all_roles_and_a_named_one_wins() {
         let models = models(&["openai/a".to_owned(), "validator=anthropic/b".to_owned()]);
-        let expected = [("implementer", "openai/a"), ("planner", "openai/a"), ("validator", "anthropic/b")];
+        let expected = [("*", "openai/a"), ("validator", "anthropic/b")];
         assert_eq!(models, expected.map(|(role, model)| (role.to_owned(), model.to_owned())).into());
     }
 

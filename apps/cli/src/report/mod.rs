@@ -5,6 +5,7 @@ mod clean;
 pub(crate) mod fact;
 pub(crate) mod hold;
 pub(crate) mod markdown;
+pub(crate) mod playbook;
 pub(crate) mod rail;
 pub(crate) mod run;
 pub(crate) mod style;

@@ -122,7 +122,7 @@ fn changes(file: &FileChangeView) -> String {
     }
 }
 
-fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
+pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
     let mut table = Table::new();
     table
         .load_style(comfy_table::presets::NOTHING)

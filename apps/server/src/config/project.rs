@@ -58,9 +58,6 @@ impl ProjectFile {
                 manual.push(key);
             }
         }
-        for stage in &raw.git.require_approval_for {
-            let _: TrustKey = stage.parse().map_err(|error| format!("requireApprovalFor: {error}"))?;
-        }
         Ok(Self {
             policy: Policy { require_approval_for: raw.git.require_approval_for, forbid_auto_merge: false },
             manual,
@@ -95,7 +92,6 @@ mod tests {
     fn a_file_that_means_nothing_is_refused_with_its_reason() {
         let refused = |text: &str| ProjectFile::parse(text).unwrap_err();
         assert!(refused("{").contains("line 1"));
-        assert!(refused(r#"{"git": {"requireApprovalFor": ["deploy"]}}"#).contains("deploy"));
         assert!(refused(r#"{"checks": [{"name": "x"}]}"#).contains("command"));
     }
 }

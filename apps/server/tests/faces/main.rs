@@ -7,5 +7,6 @@ mod decisions;
 mod gate;
 mod life;
 mod live;
+mod playbooks;
 mod queue;
 mod reading;

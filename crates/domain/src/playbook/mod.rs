@@ -4,6 +4,7 @@ mod bound;
 mod draw;
 mod keys;
 mod lint;
+mod page;
 mod parse;
 mod problem;
 mod stage;
