@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 /// When a queued run is let in. A child run is never counted and never waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryRule {
-    /// Runs of one user that may be active at once: let in and not ended.
+    /// Runs of one user that may be active at once: let in, not ended, and waiting for no person.
     pub per_user: u32,
     /// With more runs than this waiting for a person, no further run of that user begins.
     pub waiting: u32,

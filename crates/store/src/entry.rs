@@ -21,11 +21,17 @@ const OPEN: &str = "SELECT count(*) FROM (SELECT 1 FROM workflow_runs
     WHERE user_id = ?1 AND completed_at IS NULL AND parent IS NULL LIMIT ?2)";
 
 /// A user's runs that wait for a person, counted up to `?2`. The words are those of the index.
-static WAITING: LazyLock<String> = LazyLock::new(|| {
+static WAITING: LazyLock<String> = LazyLock::new(|| waiting(""));
+
+/// Those of them that are nobody's child.
+static WAITING_ROOTS: LazyLock<String> = LazyLock::new(|| waiting(" AND parent IS NULL"));
+
+fn waiting(which: &str) -> String {
     let waits = STATUSES.into_iter().filter(|status| status.waits_for_person()).map(Status::word);
     let words = waits.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(", ");
-    format!("SELECT count(*) FROM (SELECT 1 FROM workflow_runs WHERE user_id = ?1 AND status IN ({words}) LIMIT ?2)")
-});
+    let runs = format!("SELECT 1 FROM workflow_runs WHERE user_id = ?1 AND status IN ({words}){which}");
+    format!("SELECT count(*) FROM ({runs} LIMIT ?2)")
+}
 
 /// Counts to the end.
 const ALL: i64 = -1;
@@ -47,9 +53,11 @@ pub(crate) fn candidates(
     let mut queued = 0;
     for (user, waits_here) in queues(connection, wish)? {
         queued += waits_here;
-        let enough = int(waits_here.saturating_add(u64::from(rule.per_user)));
-        let active = active(connection, &user, waits_here, enough)?;
-        let waiting = number(connection, &WAITING, &[&user, &(i64::from(rule.waiting) + 1)])?;
+        let most = i64::from(rule.waiting) + 1;
+        let waiting = number(connection, &WAITING, &[&user, &most])?;
+        let held = number(connection, &WAITING_ROOTS, &[&user, &most])?;
+        let idle = waits_here.saturating_add(held);
+        let active = active(connection, &user, idle, int(idle.saturating_add(u64::from(rule.per_user))))?;
         let room = rule.room(active, waiting).min(limit as u64);
         if room > 0 {
             found.extend(read_candidates(connection, &FIRST, params![user, millis(wish.now), int(room)])?);
@@ -73,7 +81,8 @@ pub(crate) fn state(connection: &Connection, run: &RunId, rule: &EntryRule) -> R
     let queued = "SELECT count(*) FROM outbox WHERE weight = 2 AND user_id = ?1 AND leased_until IS NULL";
     let before = format!("{queued} AND (turn < ?2 OR (turn = ?2 AND id < ?3))");
     let ahead = number(&connection, &before, &[&user, &turn, &id])?;
-    let active = active(&connection, &user, number(&connection, queued, &[&user])?, ALL)?;
+    let held = number(&connection, &WAITING_ROOTS, &[&user, &ALL])?;
+    let active = active(&connection, &user, number(&connection, queued, &[&user])?.saturating_add(held), ALL)?;
     let waiting = number(&connection, &WAITING, &[&user, &ALL])?;
     Ok(Some(QueueState { ahead, active, waiting, blocked_by: rule.blocked_by(active, waiting) }))
 }
@@ -88,9 +97,9 @@ fn queues(connection: &Connection, wish: &LeaseWish) -> Result<Vec<(String, u64)
     Ok(found)
 }
 
-/// What is open and not queued has been let in.
-fn active(connection: &Connection, user: &str, queued: u64, enough: i64) -> Result<u64, StoreError> {
-    Ok(number(connection, OPEN, &[&user, &enough])?.saturating_sub(queued))
+/// What is open, not queued and waits for no person is at work. A run that waits costs nothing, so it counts nothing.
+fn active(connection: &Connection, user: &str, idle: u64, enough: i64) -> Result<u64, StoreError> {
+    Ok(number(connection, OPEN, &[&user, &enough])?.saturating_sub(idle))
 }
 
 fn number(connection: &Connection, sql: &str, arguments: &[&dyn ToSql]) -> Result<u64, StoreError> {

@@ -178,7 +178,8 @@ impl State {
 
     /// A user's root runs that have not ended.
     fn open(&self, user: &str) -> u64 {
-        let open = |row: &&Row| row.user == user && row.parent.is_none() && !row.status.is_final();
+        let at_work = |row: &Row| !row.status.is_final() && !row.status.waits_for_person();
+        let open = |row: &&Row| row.user == user && row.parent.is_none() && at_work(row);
         self.rows.iter().filter(open).count() as u64
     }
 
