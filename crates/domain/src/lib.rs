@@ -4,6 +4,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod artifact;
+mod checkpoint;
 mod command;
 mod config;
 mod decide;
@@ -28,6 +29,7 @@ mod task;
 mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
+pub use checkpoint::{Checkpoint, CheckpointStep, checkpoints};
 pub use command::{ChildReport, Command, Decide, Rejection, Report, SpendReport, Start};
 pub use config::{
     ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, Priority, RunConfig, Trust, TrustKey,

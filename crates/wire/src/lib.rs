@@ -2,16 +2,25 @@
 //! Only shapes: no rules, no I/O.
 #![warn(missing_docs)]
 
+mod batch;
 mod exit;
 mod live;
 mod problem;
 mod request;
+mod task;
 mod view;
 
+pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
 pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};
-pub use request::{AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, RequestChanges};
+pub use request::{
+    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, OverturnRequest, PauseRequest,
+    RequestChanges, ResumeRequest,
+};
+pub use task::{
+    AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,
+};
 pub use view::{
     ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookProblem, PlaybookView,
     QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,

@@ -46,6 +46,24 @@ pub struct NewRun {
     /// `low`, `normal` or `high`: its place among your queued runs; `normal` unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
+    /// Agents of this run at once; at most as many as the playbook says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<u32>,
+    /// What happens when a task fails: `retry`, `continue` or `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_failure: Option<String>,
+    /// Leave the clarifying conversation out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_clarification: Option<bool>,
+    /// Turns of the clarifying conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_clarification_rounds: Option<u32>,
+    /// Ask a person before anything is merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<bool>,
+    /// Open a pull request when the work is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub create_pr: Option<bool>,
 }
 
 /// A command that proves a commit.
@@ -69,7 +87,8 @@ pub struct DecideRequest {
     /// The hold's id; the current one unless said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
-    /// Notes, feedback, hint, guidance or reason, as the decision takes it.
+    /// Notes, feedback, hint, question, guidance or reason, as the decision takes it; for `modify_plan` the whole text
+    /// that takes the place of what is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The answer, or the chosen options, for `answer`.
@@ -81,6 +100,9 @@ pub struct DecideRequest {
     /// For `raise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
+    /// For `retry`: another `provider/model` for the role, from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// Yes, to exactly what was shown.
@@ -122,4 +144,32 @@ pub struct CancelRequest {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A pause.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PauseRequest {
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The end of a pause.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ResumeRequest {
+    /// Digest of the pause that was shown; the current one unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+/// A word against an assumption.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OverturnRequest {
+    /// Which, by its number.
+    pub assumption: u32,
+    /// What is right.
+    pub answer: Vec<String>,
 }

@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::{
+    AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,
+};
+
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,6 +61,39 @@ pub struct RunView {
     /// The stages of its playbook. Only in single views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageView>,
+    /// The run whose task it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// That task. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The runs it was started together with. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupView>,
+    /// The tasks of its plan, in plan order. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskView>,
+    /// Ids of the tasks that may be worked at once, the first group first. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Vec<String>>,
+    /// Tasks that expect to touch the same files. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlaps: Vec<OverlapView>,
+    /// What it went on with because nobody answered in time. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<AssumptionView>,
+    /// What agent and person said to each other before the work. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversation: Vec<SaidView>,
+    /// What was said at the end of each iteration towards a goal. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reflections: Vec<ReflectionView>,
+    /// Where its pull request is. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
+    /// Named steps on its way, its children's too. Only where one run is asked for by its id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<CheckpointView>,
     /// Number of its last event.
     pub version: u64,
 }
@@ -125,6 +162,25 @@ pub struct HoldView {
     /// Which question of the run this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_number: Option<u32>,
+    /// What the agent would choose itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default: Vec<String>,
+    /// Whether a wrong guess can be mended later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reversible: Option<bool>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub deadline: Option<Timestamp>,
+    /// How it ends then: `wait`, `escalate`, `assume`, `go_on`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_deadline: Option<String>,
+    /// What people asked about it, and the answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<AskedView>,
+    /// The task it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// An artifact, without its content.
@@ -148,6 +204,9 @@ pub struct ArtifactView {
     pub title: String,
     /// Changed files, for code.
     pub files: Vec<String>,
+    /// What of it a person should look at, whatever the gates say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<RiskView>,
     /// When it was made.
     #[schema(value_type = String)]
     pub created_at: Timestamp,
@@ -183,6 +242,9 @@ pub struct SpendView {
     /// Calls whose price is not known. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpriced_calls: Option<u64>,
+    /// What child runs spent, of those that are over. Only in single views of runs that have some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children_usd: Option<f64>,
 }
 
 /// One model call.
