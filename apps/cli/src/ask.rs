@@ -11,12 +11,18 @@ use crate::{failure::Failure, report::clean_line};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Wish {
     Decide(DecideRequest),
+    /// Write another version of what is shown.
+    Edit(DecideRequest),
     Later,
 }
 
 /// Asks on the terminal; blocks until the person has answered.
 pub(crate) fn person(hold: &HoldView) -> Result<Wish, Failure> {
-    let wish = if hold.kind == "clarification" && allows(hold, "answer") { question(hold) } else { decision(hold) };
+    let wish = match hold.kind.as_str() {
+        "clarification" if allows(hold, "answer") => question(hold),
+        "confirm" if allows(hold, "answer") => confirm(hold),
+        _ => decision(hold),
+    };
     match wish {
         Ok(wish) => Ok(wish),
         Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => Ok(Wish::Later),
@@ -30,9 +36,15 @@ pub(crate) fn person(hold: &HoldView) -> Result<Wish, Failure> {
 
 /// Says yes to everything: approve, the first option, try again.
 pub(crate) fn nobody(hold: &HoldView) -> Option<DecideRequest> {
-    let word = ["approve", "answer", "retry", "ignore"].into_iter().find(|word| allows(hold, word))?;
+    let word =
+        ["approve", "answer", "retry", "ignore", "resume", "create_pr"].into_iter().find(|word| allows(hold, word))?;
     let first = hold.options.iter().flatten().next().cloned();
-    let answer = (word == "answer").then(|| vec![first.unwrap_or_else(|| "as you think best".to_owned())]);
+    let own = if hold.default.is_empty() {
+        vec![first.unwrap_or_else(|| "as you think best".to_owned())]
+    } else {
+        hold.default.clone()
+    };
+    let answer = (word == "answer").then_some(own);
     Some(DecideRequest { answer, ..request(hold, word) })
 }
 
@@ -109,12 +121,18 @@ fn label(word: &str) -> &str {
         "approve" => "approve",
         "reject" => "reject, and say what to change",
         "suggest" => "suggest something, and have it done again",
+        "modify_plan" => "change it yourself, in your editor",
+        "ask" => "ask something about it",
         "answer" => "answer",
         "ignore" => "no answer: the agent shall decide",
         "retry" => "try again",
         "accept_anyway" => "accept it anyway",
         "extend" => "give it more time",
         "raise" => "raise the limit",
+        "resolve" => "let an agent resolve it",
+        "create_pr" => "open a pull request instead of merging",
+        "take_over" => "take it over: work on the branch yourself",
+        "resume" => "go on",
         "cancel" => "cancel the run",
         other => other,
     }
@@ -159,6 +177,22 @@ fn question(hold: &HoldView) -> Result<Wish, InquireError> {
     Ok(Wish::Decide(DecideRequest { answer: Some(answer), ..request(hold, "answer") }))
 }
 
+/// Yes, or what is different in the person's own words.
+fn confirm(hold: &HoldView) -> Result<Wish, InquireError> {
+    let help = "yes: go on with this; anything else is told to the agent; empty: other choices; esc: later";
+    let text = Text::new("Yes, or what is different?").with_help_message(help).prompt()?;
+    Ok(match text.trim() {
+        "" => return decision(hold),
+        said if is_yes(said) => Wish::Decide(request(hold, "approve")),
+        said => Wish::Decide(DecideRequest { answer: Some(vec![said.to_owned()]), ..request(hold, "answer") }),
+    })
+}
+
+fn is_yes(said: &str) -> bool {
+    let plain = said.trim_end_matches(['.', '!']).to_lowercase();
+    matches!(plain.as_str(), "y" | "yes" | "ok" | "okay" | "approve" | "go on")
+}
+
 fn decision(hold: &HoldView) -> Result<Wish, InquireError> {
     let menu = hold.allowed.iter().cloned().map(Choice::Decision).chain([Choice::Later]).collect();
     match Select::new("Your decision", menu).without_filtering().prompt()? {
@@ -173,7 +207,15 @@ fn complete(hold: &HoldView, word: &str) -> Result<Wish, InquireError> {
     match word {
         "reject" => request.text = Some(required("What shall be different?")?),
         "suggest" => request.text = Some(required("Your suggestion")?),
-        "retry" => request.text = optional("Guidance for the next try")?,
+        "ask" => request.text = Some(required("Your question")?),
+        "modify_plan" => return Ok(Wish::Edit(request)),
+        "retry" => {
+            request.text = optional("Guidance for the next try")?;
+            if matches!(hold.kind.as_str(), "model" | "quota" | "budget") {
+                request.model = optional("Another model, as provider/model")?;
+            }
+        }
+        "approve" if matches!(hold.kind.as_str(), "review" | "confirm" | "permission") => {}
         "approve" => request.text = optional("Notes for the next stage")?,
         "extend" => request.minutes = Some(number("Minutes", "30")?),
         "raise" => request.usd = Some(number("Dollars more", "5")?),
@@ -223,6 +265,18 @@ mod tests {
     fn a_text_answer_is_taken_as_it_is() {
         let hold = HoldView { options: None, response_type: Some("text".to_owned()), ..sample::question() };
         assert_eq!(resolve(&hold, &words(&["use", "2"])).unwrap(), ["use 2"]);
+    }
+
+    #[test]
+    fn a_yes_is_told_from_words() {
+        assert!(["yes", "Y", "Ok.", "go on!"].iter().all(|said| is_yes(said)));
+        assert!(["yes, but smaller", "no", "yesterday"].iter().all(|said| !is_yes(said)));
+    }
+
+    #[test]
+    fn nobody_takes_what_the_agent_would_choose() {
+        let hold = HoldView { default: words(&["Match case"]), ..sample::question() };
+        assert_eq!(nobody(&hold).unwrap().answer, Some(words(&["Match case"])));
     }
 
     #[test]

@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response, header};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use wire::{
-    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, CancelRequest, DecideRequest, DiffView, EventView,
-    HoldView, NewRun, PlaybookView, Problem, RequestChanges, RunView, SpendCall, WhyView,
+    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, BatchRequest, BatchView, CancelRequest, CompareView,
+    DecideRequest, DiffView, EventView, HoldView, NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem,
+    RequestChanges, ResumeRequest, RunView, SpendCall, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
 
 /// Tells the server through which door a decision came.
 const CHANNEL: &str = "holdpoint-channel";
+
+/// Starting many runs looks at a repository for each.
+const LONG: Duration = Duration::from_secs(600);
 
 /// A server that answers, and the right to speak to it.
 #[derive(Debug, Clone)]
@@ -52,8 +57,49 @@ impl Client {
         self.post("/api/runs", run).await
     }
 
+    pub(crate) async fn start_batch(&self, batch: &BatchRequest) -> Result<BatchView, Failure> {
+        self.send(self.request(Method::POST, "/api/runs/batch").json(batch).timeout(LONG)).await
+    }
+
+    pub(crate) async fn start_variants(&self, variants: &VariantsRequest) -> Result<BatchView, Failure> {
+        self.send(self.request(Method::POST, "/api/runs/variants").json(variants).timeout(LONG)).await
+    }
+
+    /// Runs that a person started.
+    pub(crate) async fn roots(&self) -> Result<Vec<RunView>, Failure> {
+        self.get("/api/runs?roots=true").await
+    }
+
+    /// All runs, those of tasks too.
     pub(crate) async fn runs(&self) -> Result<Vec<RunView>, Failure> {
         self.get("/api/runs").await
+    }
+
+    /// The runs of a run's tasks.
+    pub(crate) async fn children(&self, run: &str) -> Result<Vec<RunView>, Failure> {
+        self.get(&format!("/api/runs?parent={}&limit=1000", escape(run))).await
+    }
+
+    pub(crate) async fn compare(&self, runs: &[String]) -> Result<CompareView, Failure> {
+        let runs: Vec<String> = runs.iter().map(|run| escape(run)).collect();
+        self.get(&format!("/api/compare?runs={}", runs.join(","))).await
+    }
+
+    /// The plan of tasks, as `modify_plan` takes it back.
+    pub(crate) async fn plan(&self, run: &str) -> Result<Value, Failure> {
+        self.get(&of_run(run, "/plan")).await
+    }
+
+    pub(crate) async fn pause(&self, run: &str, request: &PauseRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/pause"), request).await
+    }
+
+    pub(crate) async fn resume(&self, run: &str, request: &ResumeRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/resume"), request).await
+    }
+
+    pub(crate) async fn overturn(&self, run: &str, request: &OverturnRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/overturn"), request).await
     }
 
     pub(crate) async fn run(&self, run: &str) -> Result<RunView, Failure> {

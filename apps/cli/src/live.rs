@@ -24,11 +24,13 @@ pub(crate) enum Update {
     Run(Box<RunView>),
     /// A stored event.
     Event(EventView),
-    /// Something an agent does right now.
-    Activity(LiveName, Value),
+    /// The run of a task as it is now.
+    Child(Box<RunView>),
+    /// Something an agent does right now, in the run itself or in the run of a task.
+    Activity(String, LiveName, Value),
 }
 
-/// The updates of one run.
+/// The updates of one run, and of the runs of its tasks.
 pub(crate) struct Feed {
     client: Client,
     run: String,
@@ -116,7 +118,7 @@ impl Feed {
     async fn connect(&self) -> Option<WebSocketStream<MaybeTlsStream<TcpStream>>> {
         let address = self.client.url().replacen("http", "ws", 1);
         let after = self.position.map(|position| format!("&after={position}")).unwrap_or_default();
-        let url = format!("{address}/api/live?run={}{after}", self.run);
+        let url = format!("{address}/api/live?children=true&run={}{after}", self.run);
         let mut request = url.into_client_request().ok()?;
         let token = HeaderValue::from_str(&format!("Bearer {}", self.client.token())).ok()?;
         request.headers_mut().insert("authorization", token);
@@ -127,6 +129,10 @@ impl Feed {
     async fn poll(&mut self) -> Result<(), Failure> {
         let events = self.client.events(&self.run, self.sequence).await?;
         let run = self.client.run(&self.run).await?;
+        if run.tasks.iter().any(|task| task.child.is_some()) {
+            let children = self.client.children(&self.run).await?;
+            self.waiting.extend(children.into_iter().map(|child| Update::Child(Box::new(child))));
+        }
         events.into_iter().for_each(|event| self.give(event));
         self.show(Box::new(run));
         Ok(())
@@ -139,12 +145,19 @@ impl Feed {
         match message {
             LiveMessage::Snapshot { position, runs } => {
                 self.position = Some(position);
-                if let Some(run) = runs.into_iter().find(|run| run.id == self.run) {
-                    if run.version > self.sequence {
-                        return self.poll().await;
+                for run in runs {
+                    if run.id != self.run {
+                        self.waiting.push_back(Update::Child(Box::new(run)));
+                    } else if run.version > self.sequence {
+                        self.poll().await?;
+                    } else {
+                        self.show(Box::new(run));
                     }
-                    self.show(Box::new(run));
                 }
+            }
+            LiveMessage::Event { position, event, run, .. } if event.run != self.run => {
+                self.position = Some(position);
+                self.waiting.push_back(Update::Child(run));
             }
             LiveMessage::Event { position, event, run, .. } => {
                 self.position = Some(position);
@@ -154,10 +167,8 @@ impl Feed {
                 self.give(event);
                 self.show(run);
             }
-            LiveMessage::Activity { run, name, data } if run == self.run => {
-                self.waiting.push_back(Update::Activity(name, data));
-            }
-            LiveMessage::Activity { .. } | LiveMessage::Behind { .. } => {}
+            LiveMessage::Activity { run, name, data } => self.waiting.push_back(Update::Activity(run, name, data)),
+            LiveMessage::Behind { .. } => {}
         }
         Ok(())
     }
@@ -289,14 +300,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_run_of_a_task_is_told_apart_from_the_run_itself() {
+        let child = RunView { id: "child".to_owned(), version: 9, ..sample::running() };
+        let told = EventView { run: "child".to_owned(), sequence: 9, ..event(1) };
+        let name = LiveName::WorkflowEvent;
+        let of_child = LiveMessage::Event { position: 101, name, event: told, run: Box::new(child) };
+        let mut feed = Feed::new(serve(vec![vec![of_child, message(2)]], 1).await, sample::running().id, 0);
+        let mut children = Vec::new();
+        loop {
+            match feed.next().await.unwrap() {
+                Update::Child(run) => children.push(run.id),
+                Update::Event(event) if event.sequence == 2 => break,
+                Update::Event(_) | Update::Run(_) | Update::Activity(..) => {}
+            }
+        }
+        assert_eq!(children, ["child"]);
+    }
+
+    #[tokio::test]
     async fn what_an_agent_does_is_passed_on() {
         let run = sample::running().id;
         let data = json!({"tool": "shell"});
         let doing = LiveMessage::Activity { run, name: LiveName::TurnToolStarted, data: data.clone() };
         let mut feed = Feed::new(serve(vec![vec![doing]], 0).await, sample::running().id, 0);
         loop {
-            if let Update::Activity(name, told) = feed.next().await.unwrap() {
-                assert_eq!((name, told), (LiveName::TurnToolStarted, data));
+            if let Update::Activity(run, name, told) = feed.next().await.unwrap() {
+                assert_eq!((run, name, told), (sample::running().id, LiveName::TurnToolStarted, data));
                 return;
             }
         }

@@ -4,6 +4,7 @@ mod ask;
 mod client;
 mod commands;
 mod demo;
+mod editor;
 mod failure;
 mod hidden;
 mod home;

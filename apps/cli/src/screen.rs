@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use wire::{EventView, LiveName, RunView};
 
-use crate::report::{self, Report, fact, rail};
+use crate::report::{
+    self, Report, fact, rail,
+    tasks::{Child, Children},
+};
 
 /// Whether the region is redrawn or left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,7 @@ pub(crate) struct Screen {
     report: Report,
     drawing: Drawing,
     activity: rail::Activity,
+    children: Children,
     /// Lines of the region that stand below the cursor's start.
     drawn: usize,
 }
@@ -25,7 +29,7 @@ pub(crate) struct Screen {
 impl Screen {
     pub(crate) fn new(report: Report) -> Self {
         let drawing = if report::can_redraw() && !report.is_json() { Drawing::Region } else { Drawing::Lines };
-        Self { report, drawing, activity: rail::Activity::default(), drawn: 0 }
+        Self { report, drawing, activity: rail::Activity::default(), children: Children::new(), drawn: 0 }
     }
 
     pub(crate) fn drawing(&self) -> Drawing {
@@ -48,17 +52,33 @@ impl Screen {
         if self.report.is_json() { self.report.note(line) } else { self.report.data(line) }
     }
 
-    /// What the agent does right now.
-    pub(crate) fn activity(&mut self, name: LiveName, data: &Value) {
+    /// The run of a task, as it is now.
+    pub(crate) fn child(&mut self, run: RunView) {
+        let activity = match self.children.remove(&run.id) {
+            Some(known) if known.run.stage == run.stage => known.activity,
+            Some(_) | None => rail::Activity::default(),
+        };
+        self.children.insert(run.id.clone(), Child { run, activity });
+    }
+
+    /// What the agent of the run, or of the run of a task, does right now.
+    pub(crate) fn activity(&mut self, child: Option<&str>, name: LiveName, data: &Value) {
+        let activity = match child {
+            None => &mut self.activity,
+            Some(id) => match self.children.get_mut(id) {
+                Some(child) => &mut child.activity,
+                None => return,
+            },
+        };
         let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
         match name {
-            LiveName::TurnStarted => self.activity.said.clear(),
+            LiveName::TurnStarted => activity.said.clear(),
             LiveName::TurnMessageDelta | LiveName::TurnThoughtDelta => {
-                self.activity.tool = None;
-                self.activity.said.push_str(text("text"));
+                activity.tool = None;
+                activity.said.push_str(text("text"));
             }
-            LiveName::TurnToolStarted => self.activity.tool = Some(format!("{} {}", text("tool"), text("input"))),
-            LiveName::TurnToolCompleted | LiveName::SessionCompleted => self.activity.tool = None,
+            LiveName::TurnToolStarted => activity.tool = Some(format!("{} {}", text("tool"), text("input"))),
+            LiveName::TurnToolCompleted | LiveName::SessionCompleted => activity.tool = None,
             LiveName::WorkflowCreated
             | LiveName::WorkflowApprovalNeeded
             | LiveName::WorkflowStageChanged
@@ -75,7 +95,9 @@ impl Screen {
     pub(crate) fn draw(&mut self, run: &RunView) {
         if self.drawing == Drawing::Region {
             self.erase();
-            let lines = rail::region(run, &self.activity, Timestamp::now(), report::width());
+            let doing = rail::Doing { activity: &self.activity, children: &self.children };
+            let size = (report::width(), report::height());
+            let lines = rail::region(run, doing, Timestamp::now(), size);
             self.drawn = lines.len();
             self.report.note(&lines.join("\n"));
         }

@@ -17,7 +17,7 @@ pub(crate) struct Setting {
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 18] = [
+const KNOWN: [(&str, &str, &str); 20] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -36,6 +36,8 @@ const KNOWN: [(&str, &str, &str); 18] = [
     ("GITHUB_DEFAULT_BRANCH", "", ""),
     ("budget", "budget_usd", "no limit"),
     ("push", "push", ""),
+    ("agent.max_clarification_rounds", "agent.max_clarification_rounds", "as the playbook says"),
+    ("agent.skip_clarification", "agent.skip_clarification", "false"),
 ];
 
 /// The user's `config.toml`; a missing one says nothing.

@@ -1,5 +1,6 @@
 //! Watches a run until it ends or a person is needed, and asks that person when there is one.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -8,6 +9,7 @@ use wire::{AnswerRequest, DecideRequest, EventView, ExitCode, HoldView, RunView}
 use crate::{
     ask::{self, Wish},
     client::Client,
+    commands::edited,
     failure::Failure,
     live::{Feed, Follower, Update},
     report::{self, clean_line, fact, hold, run},
@@ -45,14 +47,33 @@ pub(crate) async fn watch(
     decider: Decider,
 ) -> Result<RunView, Failure> {
     let feed = Follower::new(Feed::new(client.clone(), run.id.clone(), told));
-    let mut watching =
-        Watching { session, client, feed, told, takeovers: 0, screen: Screen::new(session.report), run, decided: None };
+    let mut watching = Watching {
+        session,
+        client,
+        feed,
+        told,
+        takeovers: 0,
+        screen: Screen::new(session.report),
+        run,
+        children: BTreeMap::new(),
+        decided: Vec::new(),
+    };
     if let Some(reason) = watching.client.queued(&watching.run).await {
         watching.screen.line(&format!("queued: {}", clean_line(&reason)));
     }
     let result = watching.until_settled(decider).await;
     watching.screen.erase();
-    result.map(|()| watching.run)
+    result.map(|stopped| match stopped {
+        // What a script has to decide on is the child's hold.
+        Stopped::AtChild(id) => watching.children.remove(&id).unwrap_or(watching.run),
+        Stopped::Here => watching.run,
+    })
+}
+
+/// Where watching ended.
+enum Stopped {
+    Here,
+    AtChild(String),
 }
 
 /// Prints how a watched run ended, and says which number the process ends with.
@@ -107,24 +128,31 @@ struct Watching<'a> {
     takeovers: u32,
     screen: Screen,
     run: RunView,
-    /// Hold that was decided here; news of it may still come in.
-    decided: Option<String>,
+    /// The runs of its tasks, as far as they were told.
+    children: BTreeMap<String, RunView>,
+    /// Holds that were decided or told here; news of them may still come in.
+    decided: Vec<String>,
 }
 
 impl Watching<'_> {
-    async fn until_settled(&mut self, decider: Decider) -> Result<(), Failure> {
+    async fn until_settled(&mut self, decider: Decider) -> Result<Stopped, Failure> {
         let mut tick = tokio::time::interval(Duration::from_millis(200));
         loop {
             if self.is_ended() || self.open_hold().is_some() {
                 self.tell_what_led_here().await?;
             }
             if self.is_ended() {
-                return Ok(());
+                return Ok(Stopped::Here);
             }
             if let Some(held) = self.open_hold()
                 && self.decide(&held, decider).await? == Next::Leave
             {
-                return Ok(());
+                return Ok(Stopped::Here);
+            }
+            if let Some(held) = self.child_hold()
+                && self.decide_for_child(&held, decider).await? == Next::Leave
+            {
+                return Ok(Stopped::AtChild(held.run));
             }
             tokio::select! {
                 update = self.feed.next() => match update {
@@ -141,7 +169,39 @@ impl Watching<'_> {
     }
 
     fn open_hold(&self) -> Option<HoldView> {
-        self.run.hold.clone().filter(|held| self.decided.as_deref() != Some(&held.id))
+        self.run.hold.clone().filter(|held| !self.decided.contains(&held.id))
+    }
+
+    /// A hold of a task's run that was not told yet. Only the newest run of a task counts.
+    fn child_hold(&self) -> Option<HoldView> {
+        let open = self.run.tasks.iter().filter(|task| task.status == "working").filter_map(|task| task.child.as_ref());
+        let held = open.filter_map(|id| self.children.get(id)?.hold.clone());
+        held.into_iter().find(|held| !self.decided.contains(&held.id))
+    }
+
+    /// Whether every task that is at work waits for a person, so that nothing goes on by itself.
+    fn all_children_wait(&self) -> bool {
+        let busy = |status: &str| matches!(status, "starting" | "ready" | "merging");
+        let mut working = self.run.tasks.iter().filter(|task| task.status == "working");
+        let waits = |id: &String| self.children.get(id).is_some_and(|child| child.hold.is_some());
+        !self.run.tasks.iter().any(|task| busy(&task.status))
+            && working.all(|task| task.child.as_ref().is_some_and(waits))
+    }
+
+    /// A task waits for a person while the others go on.
+    async fn decide_for_child(&mut self, held: &HoldView, decider: Decider) -> Result<Next, Failure> {
+        if decider != Decider::Elsewhere {
+            return self.decide(held, decider).await;
+        }
+        let task = self.run.tasks.iter().find(|task| task.child.as_ref() == Some(&held.run));
+        let name = task.map(|task| report::clean_line(&task.id)).unwrap_or_default();
+        let (id, summary) = (run::short(&held.run), report::clean_line(&held.summary));
+        self.screen.line(&format!("task {name} waits for a person: {summary}; `holdpoint watch {id}`"));
+        if self.all_children_wait() {
+            return Ok(Next::Leave);
+        }
+        self.decided.push(held.id.clone());
+        Ok(Next::Stay)
     }
 
     fn take(&mut self, update: Update) {
@@ -155,7 +215,18 @@ impl Watching<'_> {
                 }
             }
             Update::Event(event) => self.tell(&event),
-            Update::Activity(name, data) => self.screen.activity(name, &data),
+            Update::Child(run) => {
+                // An older state would show a hold that is gone.
+                let known = self.children.get(&run.id).map_or(0, |known| known.version);
+                if run.version >= known {
+                    self.screen.child(run.as_ref().clone());
+                    self.children.insert(run.id.clone(), *run);
+                }
+            }
+            Update::Activity(of, name, data) => {
+                let child = (of != self.run.id).then_some(of.as_str());
+                self.screen.activity(child, name, &data);
+            }
         }
     }
 
@@ -193,7 +264,8 @@ impl Watching<'_> {
             return Ok(Next::Leave);
         }
         self.screen.erase();
-        let shown = shown(&self.client, &self.run, held).await?;
+        let run = self.children.get(&held.run).unwrap_or(&self.run);
+        let shown = shown(&self.client, run, held).await?;
         self.session.report.note(&hold::draw(held, &shown, Timestamp::now(), report::width()));
         let wish = match decider {
             Decider::Always => ask::nobody(held).map_or(Wish::Later, Wish::Decide),
@@ -203,7 +275,22 @@ impl Watching<'_> {
                 answer.map_err(|error| Failure::failed("terminal", error.to_string(), "try again"))??
             }
         };
-        let Wish::Decide(request) = wish else { return Ok(Next::Leave) };
+        let request = match wish {
+            Wish::Decide(request) => request,
+            Wish::Edit(request) => match edited(&self.client, held, self.session).await {
+                Ok(text) => DecideRequest { text: Some(text), ..request },
+                Err(failure) => {
+                    self.session.report.failure(&failure);
+                    return Ok(Next::Stay);
+                }
+            },
+            // The others go on while a task waits.
+            Wish::Later if held.run != self.run.id && !self.all_children_wait() => {
+                self.decided.push(held.id.clone());
+                return Ok(Next::Stay);
+            }
+            Wish::Later => return Ok(Next::Leave),
+        };
         let sent = match send(&self.client, held, request.clone()).await {
             // A server with nothing to do ends by itself while a person thinks. Sending twice is safe:
             // a decision is bound to its hold and counts once.
@@ -214,10 +301,15 @@ impl Watching<'_> {
             sent => sent,
         };
         match sent {
-            Ok(_) => self.decided = Some(held.id.clone()),
+            Ok(_) => self.decided.push(held.id.clone()),
             Err(failure) if failure.is_conflict() => {
                 self.session.report.failure(&failure);
-                self.run = self.client.run(&self.run.id).await?;
+                let fresh = self.client.run(&held.run).await?;
+                if fresh.id == self.run.id {
+                    self.run = fresh;
+                } else {
+                    self.children.insert(fresh.id.clone(), fresh);
+                }
             }
             Err(failure) if failure.exit == ExitCode::Usage && decider == Decider::Person => {
                 self.session.report.failure(&failure);

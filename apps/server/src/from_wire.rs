@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{
-    Actor, Check, Decision, Gate, GitPolicy, HoldId, Micros, ModelName, Playbook, Priority, RunConfig, RunId, Start,
-    Trust, TrustKey,
+    Actor, Check, Decision, Gate, GitPolicy, HoldId, Micros, ModelName, OnFailure, Playbook, Priority, Run, RunConfig,
+    RunId, Start, Trust, TrustKey,
 };
 use runner::project::{Project, ProjectError, inspect};
 use wire::{CheckSpec, DecideRequest, Fault, NewRun};
@@ -21,6 +21,7 @@ const EVERY_ROLE: &str = "*";
 pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start, Failure> {
     Start::check_request(&new.request)
         .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
+    let on_failure = on_failure(new.on_failure.as_deref())?;
     let said = said_trust(&new.trust)?;
     let project = project(setup, &new.project, new.base_branch.as_deref()).await?;
     let playbook = playbooks::find(new.playbook.as_deref().unwrap_or("autonomous"), &project.playbooks)?;
@@ -30,6 +31,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     let file = project_file(&project)?;
     let models = models(setup, &playbook, &new, &file)?;
     let budget = budget(setup, &new, &models)?;
+    let (rounds, agents) = (rounds(setup, &new)?, agents(&new)?);
     let checks = match &new.checks {
         Some(checks) => checks.iter().map(check).collect::<Result<_, _>>()?,
         None => file.checks.clone(),
@@ -45,22 +47,24 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
                 .auto_merge
                 .unwrap_or_else(|| setup.defaults.auto_merge.unwrap_or(false) && !file.no_auto_merge),
             push: new.push.or(setup.defaults.push).unwrap_or(true),
-            create_pr: false,
-            review: false,
+            create_pr: new.create_pr.unwrap_or(false),
+            review: new.review.unwrap_or(false),
         },
         budget,
         checks,
         exclude_paths: file.exclude_paths.clone(),
         require_approval: Vec::new(),
-        skip_clarification: false,
-        max_clarification_rounds: None,
-        max_concurrency: None,
-        on_failure: None,
+        skip_clarification: new.skip_clarification.or(setup.defaults.skip_clarification).unwrap_or(false),
+        max_clarification_rounds: rounds,
+        max_concurrency: agents,
+        on_failure,
         risk: domain::RiskPolicy::default(),
         group: None,
         priority,
     };
+    check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);
+    file.limits.tighten(&mut config);
     Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by, parent: None })
 }
 
@@ -213,6 +217,57 @@ fn max_clarifications(setup: &Setup, new: &NewRun, file: &ProjectFile) -> Result
     Ok(new.max_clarifications.unwrap_or_else(|| file.max_clarifications.map_or(own, |wish| wish.min(own))))
 }
 
+fn rounds(setup: &Setup, new: &NewRun) -> Result<Option<u32>, Failure> {
+    match new.max_clarification_rounds.filter(|said| !(1..=100).contains(said)) {
+        Some(said) => {
+            let message = format!("{said} turns are not possible");
+            Err(Failure::user("maxClarificationRounds", "bad_limit", message, "use 1 to 100"))
+        }
+        None => Ok(new.max_clarification_rounds.or(setup.defaults.max_clarification_rounds)),
+    }
+}
+
+fn agents(new: &NewRun) -> Result<Option<u32>, Failure> {
+    match new.agents.filter(|said| !(1..=100).contains(said)) {
+        Some(said) => {
+            let message = format!("{said} agents at once are not possible");
+            Err(Failure::user("agents", "bad_limit", message, "use 1 to 100"))
+        }
+        None => Ok(new.agents),
+    }
+}
+
+fn on_failure(said: Option<&str>) -> Result<Option<OnFailure>, Failure> {
+    let parsed = said.map(|word| {
+        word.parse().map_err(|error: domain::ConfigError| {
+            let hint = "`retry` tries it once more, `continue` leaves it out, `stop` fails the run";
+            Failure::user("onFailure", "bad_policy", plain(&error.to_string()), hint)
+        })
+    });
+    parsed.transpose()
+}
+
+/// A stage nobody has would be a gate that is silently left out.
+fn check_stages(playbook: &Playbook, stages: &[String]) -> Result<(), Failure> {
+    let built_in: Vec<Playbook> = Playbook::built_in_names().filter_map(Playbook::built_in).collect();
+    let known = |wanted: &str| {
+        let has = |playbook: &Playbook| {
+            playbook.index_of(wanted).is_some()
+                || playbook.children.iter().any(|child| child.index_of(wanted).is_some())
+        };
+        wanted.parse::<TrustKey>().is_ok() || has(playbook) || built_in.iter().any(has)
+    };
+    match stages.iter().find(|stage| !known(stage)) {
+        None => Ok(()),
+        Some(stage) => {
+            let message =
+                format!(".autonomous/config.json: requireApprovalFor names `{}`, which is no stage", plain(stage));
+            let hint = "name stages of the playbooks you use; `holdpoint playbook list` shows them";
+            Err(Failure::user("project", "bad_project_config", message, hint))
+        }
+    }
+}
+
 fn check(spec: &CheckSpec) -> Result<Check, Failure> {
     let usable = |text: &str| !text.trim().is_empty() && text.len() <= 4096 && !text.contains('\0');
     if usable(&spec.name) && usable(&spec.command) {
@@ -222,40 +277,58 @@ fn check(spec: &CheckSpec) -> Result<Check, Failure> {
     Err(Failure::user("checks", "bad_check", message, "for example {\"name\": \"test\", \"command\": \"npm test\"}"))
 }
 
+/// Every decision, with the fields it takes.
+const DECISIONS: &[(&str, &[&str])] = &[
+    ("approve", &["text"]),
+    ("reject", &["text"]),
+    ("suggest", &["text"]),
+    ("modify_plan", &["text"]),
+    ("ask", &["text"]),
+    ("answer", &["answer"]),
+    ("ignore", &[]),
+    ("retry", &["text", "model"]),
+    ("accept_anyway", &["text"]),
+    ("extend", &["minutes"]),
+    ("raise", &["usd"]),
+    ("resolve", &[]),
+    ("create_pr", &[]),
+    ("take_over", &[]),
+    ("resume", &[]),
+    ("cancel", &["text"]),
+];
+
 /// A decision, with exactly what it takes.
 pub(crate) fn decision(request: &DecideRequest) -> Result<Decision, Failure> {
-    let word = request.decision.as_str();
-    let takes = match word {
-        "approve" | "reject" | "suggest" | "retry" | "accept_anyway" | "cancel" => "text",
-        "answer" => "answer",
-        "extend" => "minutes",
-        "raise" => "usd",
-        "ignore" => "",
-        _ => {
-            let hint = "a hold lists the decisions it takes under `allowed`";
-            let message = format!("`{}` is not a decision", plain(word));
-            return Err(Failure::user("decision", "unknown_decision", message, hint));
-        }
+    let Some((word, takes)) = DECISIONS.iter().find(|(word, _)| *word == request.decision) else {
+        let hint = "a hold lists the decisions it takes under `allowed`";
+        let message = format!("`{}` is not a decision", plain(&request.decision));
+        return Err(Failure::user("decision", "unknown_decision", message, hint));
     };
     let given = [
         ("text", request.text.is_some()),
         ("answer", request.answer.is_some()),
         ("minutes", request.minutes.is_some()),
         ("usd", request.usd.is_some()),
+        ("model", request.model.is_some()),
     ];
-    if let Some((field, _)) = given.iter().find(|(field, given)| *given && *field != takes) {
-        let hint = if takes.is_empty() { "it takes nothing".to_owned() } else { format!("it takes `{takes}`") };
+    if let Some((field, _)) = given.iter().find(|(field, given)| *given && !takes.contains(field)) {
+        let listed: Vec<_> = takes.iter().map(|field| format!("`{field}`")).collect();
+        let hint =
+            if takes.is_empty() { "it takes nothing".to_owned() } else { format!("it takes {}", listed.join(", ")) };
         return Err(Failure::user(field, "not_taken", format!("`{word}` takes no `{field}`"), hint));
     }
     let missing = |field: &str| {
         Failure::user(field, "missing_field", format!("`{word}` needs `{field}`"), format!("send `{field}` along"))
     };
     let text = request.text.clone();
-    Ok(match word {
+    let needed = || text.clone().ok_or_else(|| missing("text"));
+    Ok(match *word {
         "approve" => Decision::Approve { notes: text },
-        "reject" => Decision::Reject { feedback: text.ok_or_else(|| missing("text"))? },
-        "suggest" => Decision::Suggest { text: text.ok_or_else(|| missing("text"))? },
-        "retry" => Decision::Retry { feedback: text, model: None },
+        "reject" => Decision::Reject { feedback: needed()? },
+        "suggest" => Decision::Suggest { text: needed()? },
+        "modify_plan" => Decision::ModifyPlan { plan: needed()? },
+        "ask" => Decision::Ask { question: needed()? },
+        "retry" => Decision::Retry { feedback: text, model: request.model.as_deref().map(model).transpose()? },
         "accept_anyway" => Decision::AcceptAnyway { reason: text },
         "answer" => Decision::Answer { answer: request.answer.clone().ok_or_else(|| missing("answer"))? },
         "extend" => Decision::Extend { minutes: request.minutes.ok_or_else(|| missing("minutes"))? },
@@ -265,9 +338,32 @@ pub(crate) fn decision(request: &DecideRequest) -> Result<Decision, Failure> {
                 || Failure::user("usd", "bad_budget", format!("{usd} dollars cannot be added"), "use a sum above 0");
             Decision::Raise { by: Micros::from_usd(usd).ok_or_else(bad)? }
         }
+        "resolve" => Decision::Resolve,
+        "create_pr" => Decision::CreatePr,
+        "take_over" => Decision::TakeOver,
+        "resume" => Decision::Resume,
         "cancel" => Decision::Cancel { reason: text },
         _ => Decision::Ignore,
     })
+}
+
+fn model(said: &str) -> Result<ModelName, Failure> {
+    said.parse().map_err(|error: domain::ConfigError| {
+        Failure::user("model", "bad_model", plain(&error.to_string()), "write `provider/model`")
+    })
+}
+
+/// Whether a model that a person chose on the way can be used, under the run's budget too.
+pub(crate) fn check_chosen(setup: &Setup, run: &Run, decision: &Decision) -> Result<(), Failure> {
+    let Decision::Retry { model: Some(model), .. } = decision else { return Ok(()) };
+    check_model(&setup.models, model)
+        .map_err(|problem| Failure::user("model", &problem.code, plain(&problem.message), problem.hint))?;
+    if run.budget.is_some() && !setup.models.has_price(model) {
+        let message = format!("the price of `{model}` is not known, so the run's budget cannot be kept");
+        let hint = "add its price to `prices.toml` in the data directory, or use another model";
+        return Err(Failure::user("model", "unknown_price", message, hint));
+    }
+    Ok(())
 }
 
 /// A hold's id as views show it: the run and the hold's number.
@@ -300,5 +396,28 @@ mod tests {
         assert!(decision(&DecideRequest { usd: Some(-1.0), ..ask("raise") }).is_err());
         assert!(decision(&ask("explode")).is_err());
         assert_eq!(decision(&ask("ignore")).unwrap(), Decision::Ignore);
+    }
+
+    #[test]
+    fn every_decision_of_a_hold_can_be_sent() {
+        for (word, takes) in DECISIONS {
+            let has = |field: &str| takes.contains(&field);
+            let request = DecideRequest {
+                decision: (*word).to_owned(),
+                text: has("text").then(|| "x".to_owned()),
+                answer: has("answer").then(|| vec!["x".to_owned()]),
+                minutes: has("minutes").then_some(5),
+                usd: has("usd").then_some(1.0),
+                model: has("model").then(|| "openai/gpt".to_owned()),
+                ..DecideRequest::default()
+            };
+            assert_eq!(decision(&request).unwrap().kind().word(), *word);
+        }
+        let wrong = DecideRequest {
+            decision: "retry".to_owned(),
+            model: Some("the best".to_owned()),
+            ..DecideRequest::default()
+        };
+        assert!(decision(&wrong).is_err());
     }
 }

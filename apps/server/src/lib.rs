@@ -3,6 +3,7 @@
 
 mod app;
 mod body;
+mod compare;
 mod compose;
 mod config;
 mod from_wire;
@@ -10,6 +11,7 @@ mod gate;
 mod home;
 mod http;
 mod idle;
+mod kin;
 mod live;
 mod playbooks;
 mod problem;

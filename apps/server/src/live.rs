@@ -1,10 +1,10 @@
 //! Live messages to one client: what is stored is read from the store by position, so nothing is buffered and
 //! nothing is lost; a client that is too slow is told so and begins anew with a snapshot.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use domain::RunId;
+use domain::{Event, RunId};
 use engine::{FeedItem, RunFilter};
 use runner::Activity;
 use tokio::sync::broadcast::error::RecvError;
@@ -13,7 +13,7 @@ use wire::{LiveMessage, RunView};
 
 use crate::gate::Given;
 use crate::problem::Failure;
-use crate::{App, to_wire};
+use crate::{App, kin, to_wire};
 
 const BATCH: usize = 256;
 
@@ -21,9 +21,23 @@ const BATCH: usize = 256;
 pub(crate) struct Watch {
     pub(crate) app: App,
     pub(crate) token: Given,
-    pub(crate) run: Option<RunId>,
+    pub(crate) scope: Scope,
     pub(crate) after: Option<u64>,
 }
+
+/// What a client watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Every run.
+    All,
+    /// One run.
+    One(RunId),
+    /// One run and the runs of its tasks.
+    Family(RunId),
+}
+
+/// The runs of the watched run's tasks, as far as they are known.
+type Children = BTreeSet<RunId>;
 
 /// Why a client is let go.
 enum Leave {
@@ -47,14 +61,15 @@ impl Watch {
         // Subscribed before anything is read: what comes in between is seen as a change.
         let mut positions = self.app.engine.positions();
         let mut activity = self.app.shelf.activity();
-        let mut sent = self.begin(socket).await?;
+        let mut children = self.children().await.map_err(troubled)?;
+        let mut sent = self.begin(socket, &mut children).await?;
         let mut ping = interval(self.app.live.ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
             let newest = *positions.borrow_and_update();
             if newest > sent {
-                sent = self.catch_up(socket, sent).await?;
+                sent = self.catch_up(socket, sent, &mut children).await?;
                 continue;
             }
             tokio::select! {
@@ -65,7 +80,7 @@ impl Watch {
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Leave::Gone),
                     Some(Ok(_)) => heard = Instant::now(),
                 },
-                done = activity.recv() => self.show(socket, done).await?,
+                done = activity.recv() => self.show(socket, done, &children).await?,
                 _ = ping.tick() => {
                     if heard.elapsed() > self.app.live.ping * 3 {
                         return Err(Leave::Gone);
@@ -77,62 +92,75 @@ impl Watch {
     }
 
     /// Begins where the client left off, or with a snapshot.
-    async fn begin(&self, socket: &mut WebSocket) -> Result<u64, Leave> {
+    async fn begin(&self, socket: &mut WebSocket, children: &mut Children) -> Result<u64, Leave> {
         let newest = self.app.read(|store| store.position()).await.map_err(troubled)?;
         match self.after {
             Some(after) if after <= newest => Ok(after),
             // A position from the future is one of another database.
-            Some(_) | None => self.snapshot(socket, newest).await,
+            Some(_) | None => self.snapshot(socket, newest, children).await,
         }
     }
 
-    async fn snapshot(&self, socket: &mut WebSocket, position: u64) -> Result<u64, Leave> {
+    async fn snapshot(&self, socket: &mut WebSocket, position: u64, children: &mut Children) -> Result<u64, Leave> {
         // The position is read before the rows: a row may show more than it says, never less.
-        let runs = self.runs().await.map_err(troubled)?;
+        children.extend(self.children().await.map_err(troubled)?);
+        let runs = self.runs(children).await.map_err(troubled)?;
         self.send(socket, &LiveMessage::Snapshot { position, runs }).await?;
         Ok(position)
     }
 
-    async fn runs(&self) -> Result<Vec<RunView>, Failure> {
-        if let Some(run) = &self.run {
-            let run = self.app.engine.load(run).await?;
-            return Ok(run.iter().map(to_wire::run).collect());
+    async fn children(&self) -> Result<Children, Failure> {
+        let Scope::Family(run) = self.scope.clone() else { return Ok(Children::new()) };
+        let log = self.app.read(move |store| store.events(&run, 0)).await?;
+        Ok(kin::children(&log).into_iter().map(|(_, child)| child).collect())
+    }
+
+    async fn runs(&self, children: &Children) -> Result<Vec<RunView>, Failure> {
+        let run = match &self.scope {
+            Scope::One(run) | Scope::Family(run) => run,
+            Scope::All => {
+                let filter = RunFilter { limit: 1000, ..RunFilter::default() };
+                let rows = self.app.read(move |store| store.rows(&filter)).await?;
+                return Ok(rows.iter().map(to_wire::row).collect());
+            }
+        };
+        let mut views = Vec::new();
+        for id in std::iter::once(run).chain(children) {
+            views.extend(self.app.engine.load(id).await?.as_ref().map(to_wire::run));
         }
-        let filter = RunFilter { limit: 1000, ..RunFilter::default() };
-        let rows = self.app.read(move |store| store.rows(&filter)).await?;
-        Ok(rows.iter().map(to_wire::row).collect())
+        Ok(views)
     }
 
     /// Sends what is stored after a position, or a snapshot when that is too much.
-    async fn catch_up(&self, socket: &mut WebSocket, mut sent: u64) -> Result<u64, Leave> {
+    async fn catch_up(&self, socket: &mut WebSocket, mut sent: u64, children: &mut Children) -> Result<u64, Leave> {
         let newest = self.app.read(|store| store.position()).await.map_err(troubled)?;
         if newest.saturating_sub(sent) > self.app.live.backlog {
-            return self.start_anew(socket, newest).await;
+            return self.start_anew(socket, newest, children).await;
         }
         loop {
             let items = self.app.read(move |store| store.feed(sent, BATCH)).await.map_err(troubled)?;
             let Some(last) = items.last().map(|item| item.position) else { return Ok(sent) };
             let began = Instant::now();
-            self.send_events(socket, items).await?;
+            self.send_events(socket, items, children).await?;
             sent = last;
             if began.elapsed() > self.app.live.slow {
                 let newest = self.app.read(|store| store.position()).await.map_err(troubled)?;
                 // Slow, and falling further behind: the state of things is worth more than how it came about.
                 if newest.saturating_sub(sent) > BATCH as u64 {
-                    return self.start_anew(socket, newest).await;
+                    return self.start_anew(socket, newest, children).await;
                 }
             }
         }
     }
 
-    async fn start_anew(&self, socket: &mut WebSocket, position: u64) -> Result<u64, Leave> {
+    async fn start_anew(&self, socket: &mut WebSocket, position: u64, children: &mut Children) -> Result<u64, Leave> {
         self.send(socket, &LiveMessage::Behind { position }).await?;
-        self.snapshot(socket, position).await
+        self.snapshot(socket, position, children).await
     }
 
     /// One watched run is shown whole; a board of many is shown by rows, which cost no folding.
     async fn view(&self, id: &RunId) -> Result<Option<RunView>, Failure> {
-        if self.run.is_some() {
+        if self.scope != Scope::All {
             let run = self.app.engine.load(id).await?;
             return Ok(run.as_ref().map(to_wire::run));
         }
@@ -141,10 +169,32 @@ impl Watch {
         Ok(row.as_ref().map(to_wire::row))
     }
 
-    async fn send_events(&self, socket: &mut WebSocket, items: Vec<FeedItem>) -> Result<(), Leave> {
-        let wanted = |item: &FeedItem| self.run.as_ref().is_none_or(|run| *run == item.run);
+    fn wants(&self, id: &RunId, children: &Children) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::One(run) => run == id,
+            Scope::Family(run) => run == id || children.contains(id),
+        }
+    }
+
+    async fn send_events(
+        &self,
+        socket: &mut WebSocket,
+        items: Vec<FeedItem>,
+        children: &mut Children,
+    ) -> Result<(), Leave> {
         let mut views: HashMap<RunId, RunView> = HashMap::new();
-        for item in items.into_iter().filter(wanted) {
+        for item in items {
+            // A child tells whose it is with its first event, before its parent says that it has begun.
+            if let (Scope::Family(run), Event::RunStarted { parent: Some(parent), .. }) =
+                (&self.scope, &item.recorded.event)
+                && parent.run == *run
+            {
+                children.insert(item.run.clone());
+            }
+            if !self.wants(&item.run, children) {
+                continue;
+            }
             let run = match views.get(&item.run) {
                 Some(view) => view.clone(),
                 None => {
@@ -163,11 +213,14 @@ impl Watch {
         Ok(())
     }
 
-    async fn show(&self, socket: &mut WebSocket, done: Result<Activity, RecvError>) -> Result<(), Leave> {
+    async fn show(
+        &self,
+        socket: &mut WebSocket,
+        done: Result<Activity, RecvError>,
+        children: &Children,
+    ) -> Result<(), Leave> {
         match done {
-            Ok(done) if self.run.as_ref().is_none_or(|run| *run == done.run) => {
-                self.send(socket, &to_wire::activity(&done)).await
-            }
+            Ok(done) if self.wants(&done.run, children) => self.send(socket, &to_wire::activity(&done)).await,
             // Activity is not stored and may be missed.
             Ok(_) | Err(RecvError::Lagged(_)) => Ok(()),
             Err(RecvError::Closed) => Err(Leave::Say(close_code::AWAY, "the server stops")),

@@ -30,6 +30,11 @@ impl Failure {
         Self::new(Fault::User, code, message, hint).at(field)
     }
 
+    /// What the problem is, for answers that carry several.
+    pub(crate) fn into_problem(self) -> Problem {
+        *self.problem
+    }
+
     pub(crate) fn at(mut self, field: &str) -> Self {
         self.problem.field = Some(field.to_owned());
         self
@@ -122,7 +127,7 @@ impl From<Rejection> for Failure {
         match &rejection {
             Rejection::BadRequest(_) => Self::user("request", "bad_request", message, "send another request text"),
             Rejection::BadAnswer(_) => Self::user("answer", "bad_answer", message, "send an answer that fits"),
-            Rejection::BadPlan(_) => Self::user("plan", "bad_plan", message, "mend the plan and send it again"),
+            Rejection::BadPlan(_) => Self::user("text", "bad_plan", message, "mend the plan and send it again"),
             Rejection::NoAssumption(_) => {
                 Self::user("assumption", "no_such_assumption", message, "see `holdpoint show` for the assumptions")
             }

@@ -1,8 +1,10 @@
 //! From what we know to what is shown.
 
+mod work;
+
 use std::collections::BTreeMap;
 
-use domain::{Artifact, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, why};
+use domain::{Artifact, AtDeadline, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, why};
 use drivers::AgentEvent;
 use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
@@ -11,6 +13,8 @@ use wire::{
     ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView, RunView, SpendCall,
     SpendView, StageView, WhyView,
 };
+
+pub(crate) use work::checkpoint;
 
 use crate::queue;
 
@@ -40,11 +44,23 @@ pub(crate) fn row(row: &Row) -> RunView {
             calls: row.calls,
             limit_usd: None,
             unpriced_calls: None,
+            children_usd: None,
         },
         tier: row.tier.clone(),
         failure: row.failure.clone(),
         merged: None,
         stages: Vec::new(),
+        parent: None,
+        task: None,
+        group: None,
+        tasks: Vec::new(),
+        groups: Vec::new(),
+        overlaps: Vec::new(),
+        assumptions: Vec::new(),
+        conversation: Vec::new(),
+        reflections: Vec::new(),
+        pull_request: None,
+        checkpoints: Vec::new(),
         version: row.version,
     }
 }
@@ -56,6 +72,12 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.stages = stages(run);
     view.spend.limit_usd = run.budget.map(domain::Micros::usd);
     view.spend.unpriced_calls = Some(run.spend.unpriced_calls);
+    view.spend.children_usd = (run.spend.children.0 > 0).then(|| run.spend.children.usd());
+    let parent = run.opened().parent.as_ref();
+    view.parent = parent.map(|parent| parent.run.to_string());
+    view.task = parent.map(|parent| parent.task.clone());
+    view.group = run.opened().config.group.as_ref().map(work::group);
+    work::add(&mut view, run);
     view
 }
 
@@ -100,6 +122,21 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         options: question.map(|question| question.options.clone()),
         response_type: question.map(|question| response_type(question.response_type).to_owned()),
         attempt_number: question.map(|_| hold.attempt_number),
+        default: question.map(|question| question.default.clone()).unwrap_or_default(),
+        reversible: question.filter(|question| !question.default.is_empty()).map(|question| question.reversible),
+        deadline: hold.deadline,
+        at_deadline: hold.at_deadline.map(|rule| at_deadline(rule).to_owned()),
+        asked: hold.asked.iter().map(work::asked).collect(),
+        task: hold.task.clone(),
+    }
+}
+
+fn at_deadline(rule: AtDeadline) -> &'static str {
+    match rule {
+        AtDeadline::Wait => "wait",
+        AtDeadline::Escalate => "escalate",
+        AtDeadline::Assume => "assume",
+        AtDeadline::GoOn => "go_on",
     }
 }
 
@@ -123,6 +160,7 @@ pub(crate) fn artifact(artifact: &Artifact) -> ArtifactView {
         digest: artifact.digest.to_string(),
         title: artifact.title.clone(),
         files: artifact.files.clone(),
+        risks: artifact.risks.iter().map(work::risk).collect(),
         created_at: artifact.created_at,
     }
 }

@@ -20,10 +20,22 @@ pub(crate) struct Arguments {
     /// Only events after this number
     #[arg(long, default_value_t = 0)]
     after: u64,
+    /// Only the named steps of the run and of its tasks
+    #[arg(long, conflicts_with_all = ["follow", "after"])]
+    steps: bool,
 }
 
 pub(super) async fn run(arguments: &Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let client = session.connect().await?;
+    if arguments.steps {
+        let run = client.run(&arguments.run).await?;
+        if session.report.is_json() {
+            run.checkpoints.iter().for_each(|step| session.report.json_line(step));
+        } else {
+            session.report.data(&table::steps(&run.checkpoints, report::width()));
+        }
+        return Ok(ExitCode::Done);
+    }
     let events = client.events(&arguments.run, arguments.after).await?;
     events.iter().for_each(|event| print(event, session));
     if !arguments.follow {
@@ -43,7 +55,7 @@ pub(super) async fn run(arguments: &Arguments, session: &Session) -> Result<Exit
             Update::Run(run) if matches!(run.status.as_str(), "completed" | "failed" | "cancelled") => {
                 return Ok(ExitCode::Done);
             }
-            Update::Run(_) | Update::Activity(..) => {}
+            Update::Run(_) | Update::Child(_) | Update::Activity(..) => {}
         }
     }
 }

@@ -3,7 +3,9 @@
 mod answer;
 mod approve;
 mod artifact;
+mod batch;
 mod cancel;
+mod compare;
 pub(crate) mod completions;
 mod cost;
 mod decide;
@@ -13,8 +15,12 @@ mod doctor;
 mod events;
 mod inbox;
 mod list;
+mod overturn;
+mod pause;
+mod plan;
 mod playbook;
 mod reject;
+mod resume;
 mod run;
 mod serve;
 mod show;
@@ -26,6 +32,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use wire::{ExitCode, HoldView, RunView};
+
+pub(crate) use decide::edited;
 
 use crate::{client::Client, failure::Failure, report::hold, session::Session};
 
@@ -45,9 +53,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Start a run
     Run(run::Arguments),
-    /// List all runs
+    /// List runs
     #[command(visible_alias = "ls")]
-    List,
+    List(list::Arguments),
     /// Show a run
     Show(OneRun),
     /// Follow a run live, and decide when it holds
@@ -62,8 +70,18 @@ pub(crate) enum Command {
     Answer(answer::Arguments),
     /// Decide on any hold
     Decide(decide::Arguments),
+    /// Let a run wait
+    Pause(pause::Arguments),
+    /// Let a paused run go on
+    Resume(resume::Arguments),
+    /// Say that an assumption was wrong, and what is right
+    Overturn(overturn::Arguments),
     /// End a run
     Cancel(cancel::Arguments),
+    /// Print a run's plan, ready to be edited
+    Plan(OneRun),
+    /// Show runs side by side, and adopt one of them
+    Compare(compare::Arguments),
     /// Show what a run changed
     Diff(diff::Arguments),
     /// Show a run's artifacts, or one of them
@@ -113,7 +131,7 @@ pub(crate) struct OneRun {
 pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode, Failure> {
     match command {
         Command::Run(arguments) => run::run(arguments, session).await,
-        Command::List => list::run(session).await,
+        Command::List(arguments) => list::run(&arguments, session).await,
         Command::Show(arguments) => show::run(&arguments, session).await,
         Command::Watch(arguments) => watch::run(&arguments, session).await,
         Command::Inbox => inbox::run(session).await,
@@ -121,7 +139,12 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Reject(arguments) => reject::run(arguments, session).await,
         Command::Answer(arguments) => answer::run(arguments, session).await,
         Command::Decide(arguments) => decide::run(arguments, session).await,
+        Command::Pause(arguments) => pause::run(arguments, session).await,
+        Command::Resume(arguments) => resume::run(arguments, session).await,
+        Command::Overturn(arguments) => overturn::run(arguments, session).await,
         Command::Cancel(arguments) => cancel::run(arguments, session).await,
+        Command::Plan(arguments) => plan::run(&arguments, session).await,
+        Command::Compare(arguments) => compare::run(arguments, session).await,
         Command::Diff(arguments) => diff::run(&arguments, session).await,
         Command::Artifact(arguments) => artifact::run(&arguments, session).await,
         Command::Events(arguments) => events::run(&arguments, session).await,

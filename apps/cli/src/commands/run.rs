@@ -1,9 +1,11 @@
-//! `run`: starts a run, and follows it when asked to.
+//! `run`: starts a run, or several, and follows it when asked to.
 
 use std::{collections::BTreeMap, io::Read as _, path::PathBuf};
 
 use clap::Args;
-use wire::{CheckSpec, ExitCode, NewRun};
+use wire::{CheckSpec, ExitCode, NewRun, VariantsRequest};
+
+use super::batch;
 
 use crate::{
     failure::Failure,
@@ -20,7 +22,7 @@ const LONGEST: u64 = 1024 * 1024;
 #[derive(Debug, Default, Args)]
 pub(crate) struct Arguments {
     /// What shall be done; `-` reads it from standard input
-    #[arg(required = true)]
+    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
     request: Vec<String>,
     /// The git repository
     #[arg(long, value_name = "PATH", default_value = ".")]
@@ -64,15 +66,60 @@ pub(crate) struct Arguments {
     /// Its place among your queued runs
     #[arg(long, value_name = "low|normal|high", value_parser = ["low", "normal", "high"])]
     priority: Option<String>,
+    /// Agents of this run at once, where its playbook has several
+    #[arg(long, value_name = "COUNT")]
+    agents: Option<u32>,
+    /// What happens when a task fails
+    #[arg(long, value_name = "retry|continue|stop", value_parser = ["retry", "continue", "stop"])]
+    on_failure: Option<String>,
+    /// Leave the clarifying conversation out
+    #[arg(long)]
+    skip_clarification: bool,
+    /// Turns of the clarifying conversation
+    #[arg(long, value_name = "COUNT")]
+    max_clarification_rounds: Option<u32>,
+    /// Ask you before anything is merged
+    #[arg(long)]
+    review: bool,
+    /// Open a pull request when the work is done
+    #[arg(long)]
+    pr: bool,
+    /// Pursue the request as a goal, in iterations (playbook `goal`)
+    #[arg(long, conflicts_with = "playbook")]
+    autonomous: bool,
+    /// Start every request of a file: one per line, or a TOML or JSON list; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "variants", "variant"])]
+    batch: Option<PathBuf>,
+    /// Try the request in so many ways, to choose one of them
+    #[arg(long, value_name = "COUNT", conflicts_with = "watch")]
+    variants: Option<u32>,
+    /// Try the request in this way among others (repeatable)
+    #[arg(long, value_name = "APPROACH", conflicts_with = "watch")]
+    variant: Vec<String>,
+    /// Wait until every run has ended or waits for a person
+    #[arg(long)]
+    wait: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
-    let watching = arguments.watch;
+    let (watching, waiting) = (arguments.watch, arguments.wait);
+    if let Some(file) = arguments.batch.clone() {
+        let runs = batch::read(&file, &arguments.into_request()?)?;
+        let client = session.connect().await?;
+        let started = client.start_batch(&wire::BatchRequest { runs }).await?;
+        return batch::started(session, &client, &started, waiting).await;
+    }
+    let (count, approaches) = (arguments.variants, arguments.variant.clone());
     let new = arguments.into_request()?;
     let client = session.connect().await?;
+    if count.is_some() || !approaches.is_empty() {
+        let started = client.start_variants(&VariantsRequest { run: new, count, approaches }).await?;
+        return batch::started(session, &client, &started, waiting).await;
+    }
     let run = client.start(&new).await?;
-    if watching {
-        let run = watch(session, client, run, 0, Decider::present(session)).await?;
+    if watching || waiting {
+        let decider = if watching { Decider::present(session) } else { Decider::Elsewhere };
+        let run = watch(session, client, run, 0, decider).await?;
         return Ok(conclude(session, &run));
     }
     if session.report.is_json() {
@@ -91,7 +138,7 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
 impl Arguments {
     fn into_request(self) -> Result<NewRun, Failure> {
         let request = if self.request == ["-"] { read_stdin()? } else { self.request.join(" ") };
-        if request.trim().is_empty() {
+        if request.trim().is_empty() && self.batch.is_none() {
             return Err(Failure::usage(
                 "the request is empty",
                 "say what shall be done: `holdpoint run \"add a search\"`",
@@ -105,7 +152,7 @@ impl Arguments {
         Ok(NewRun {
             project: project(&self.repo)?,
             request,
-            playbook: self.playbook,
+            playbook: if self.autonomous { Some("goal".to_owned()) } else { self.playbook },
             trust: self.trust.into_iter().collect(),
             models: models(&self.model),
             max_clarifications: self.max_clarifications,
@@ -116,6 +163,12 @@ impl Arguments {
             budget_usd: self.budget,
             checks: checks(self.check),
             priority: self.priority,
+            agents: self.agents,
+            on_failure: self.on_failure,
+            skip_clarification: self.skip_clarification.then_some(true),
+            max_clarification_rounds: self.max_clarification_rounds,
+            review: self.review.then_some(true),
+            create_pr: self.pr.then_some(true),
         })
     }
 }

@@ -34,6 +34,17 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         "APPROVAL_REJECTED" => ("↺", WAIT, format!("changes wanted by {}: {}", text("/by/name"), decision_text(event))),
         "CLARIFICATION_ANSWERED" => ("✓", GOOD, format!("answered by {}: {}", text("/by/name"), decision_text(event))),
         "DECISION_MADE" => ("✓", GOOD, format!("{} decided: {}", text("/by/name"), text("/decision/kind"))),
+        "CONVERSATION_ADVANCED"
+        | "AGENT_ANSWERED"
+        | "ASSUMPTION_MADE"
+        | "ASSUMPTION_OVERTURNED"
+        | "PAUSE_ASKED"
+        | "DEADLINE_PASSED"
+        | "PULSE_COMPLETED"
+        | "REFLECTION_RECORDED"
+        | "PR_OPENED" => on_the_way(event),
+        "TASKS_PLANNED" | "TASK_ADDED" | "CHILD_STARTED" | "CHILD_ENDED" | "CHILD_MERGED" | "CHILD_CONFLICTED"
+        | "TASK_RETRIED" | "TASK_FAILED" | "TASK_SKIPPED" | "TASK_STRAYED" => of_tasks(event),
         "AUTO_ADVANCED" => ("✓", GOOD, format!("{} went on by itself: {}", stage(), text("/reason"))),
         "AGENT_CRASHED" => ("✗", BAD, format!("the agent of {} crashed: {}", stage(), text("/reason"))),
         "IMPLEMENTATION_FAILED" => ("✗", BAD, format!("implementation failed: {}", text("/reason"))),
@@ -48,6 +59,65 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         // Events are open on the wire: a newer server may tell of more.
         _ => return None,
     })
+}
+
+type Fact = (&'static str, anstyle::Style, String);
+
+/// What happens between stages and within one.
+fn on_the_way(event: &EventView) -> Fact {
+    let text = |pointer: &str| text_at(&event.payload, pointer);
+    let number = |pointer: &str| event.payload.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
+    match event.kind.as_str() {
+        "CONVERSATION_ADVANCED" => ("◆", WAIT, format!("turn {}: {}", number("/round"), text("/message"))),
+        "AGENT_ANSWERED" => ("✓", GOOD, format!("answered: {}", text("/answer"))),
+        "ASSUMPTION_MADE" => {
+            let said =
+                format!("nobody answered; assumed {}: {}", texts_at(event, "/answer"), text("/question/question"));
+            ("!", WAIT, said)
+        }
+        "ASSUMPTION_OVERTURNED" => {
+            let said = format!("{} overturned assumption {}", text("/by/name"), number("/number"));
+            ("↺", WAIT, format!("{said}: {}", texts_at(event, "/answer")))
+        }
+        "PAUSE_ASKED" => ("◆", WAIT, format!("{} asked for a pause {}", text("/by/name"), text("/reason"))),
+        "DEADLINE_PASSED" => ("!", WAIT, format!("the deadline passed: {}", text("/then").replace('_', " "))),
+        "PULSE_COMPLETED" => ("✓", GOOD, format!("task {} of {} is done", number("/pulse"), number("/of"))),
+        "REFLECTION_RECORDED" => {
+            let (iteration, progress) = (number("/iteration"), number("/reflection/progress"));
+            ("▸", BUSY, format!("iteration {iteration}, {progress} %: {}", text("/reflection/nextAction")))
+        }
+        _ => ("✓", GOOD, format!("pull request: {}", text("/url"))),
+    }
+}
+
+/// What happens to tasks.
+fn of_tasks(event: &EventView) -> Fact {
+    let text = |pointer: &str| text_at(&event.payload, pointer);
+    let task = text("/task");
+    let child = || super::run::short(&text("/child"));
+    match event.kind.as_str() {
+        "TASKS_PLANNED" => {
+            let count = event.payload.pointer("/plan/tasks").and_then(Value::as_array).map_or(0, Vec::len);
+            ("✓", GOOD, format!("{count} tasks: {}", text("/plan/summary")))
+        }
+        "TASK_ADDED" => ("▸", BUSY, format!("task {} is added: {}", text("/task/id"), text("/task/title"))),
+        "CHILD_STARTED" => ("▸", BUSY, format!("task {task}: run {} begins", child())),
+        "CHILD_ENDED" => match text("/ending").as_str() {
+            "completed" => ("✓", GOOD, format!("task {task}: run {} is done", child())),
+            ending => ("✗", BAD, format!("task {task}: run {} {ending}: {}", child(), text("/problem"))),
+        },
+        "CHILD_MERGED" => ("✓", GOOD, format!("task {task} is merged")),
+        "CHILD_CONFLICTED" => ("✗", WAIT, format!("task {task} conflicts in {}", texts_at(event, "/paths"))),
+        "TASK_RETRIED" => ("↺", WAIT, format!("task {task} is tried again: {}", text("/problem"))),
+        "TASK_FAILED" => ("✗", BAD, format!("task {task} failed: {}", text("/problem"))),
+        "TASK_SKIPPED" => ("✗", WAIT, format!("task {task} is left out: {} is missing", text("/because"))),
+        _ => ("!", WAIT, format!("task {task} changed unannounced: {}", texts_at(event, "/files"))),
+    }
+}
+
+fn texts_at(event: &EventView, pointer: &str) -> String {
+    let all = event.payload.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn artifact(event: &EventView) -> String {
@@ -116,6 +186,18 @@ mod tests {
         let answered = json!({"by": by, "decision": {"kind": "answer", "answer": ["Ignore case"]}});
         check("CLARIFICATION_ANSWERED", answered, Some("20:00:00 ✓ answered by ada: Ignore case"));
         check("EFFECT_REQUESTED", json!({}), None);
+    }
+
+    #[test]
+    fn what_happens_to_tasks_is_told_with_the_run_of_the_task() {
+        let began = json!({"task": "api", "attempt": 1, "child": "aaaaaa-000000"});
+        check("CHILD_STARTED", began, Some("20:00:00 ▸ task api: run aaaaaa begins"));
+        let failed = json!({"task": "api", "child": "aaaaaa-000000", "ending": "failed", "problem": "no way"});
+        check("CHILD_ENDED", failed, Some("20:00:00 ✗ task api: run aaaaaa failed: no way"));
+        let conflicted = json!({"task": "api", "paths": ["a.rs", "b.rs"]});
+        check("CHILD_CONFLICTED", conflicted, Some("20:00:00 ✗ task api conflicts in a.rs, b.rs"));
+        let assumed = json!({"question": {"question": "Which?"}, "answer": ["red"]});
+        check("ASSUMPTION_MADE", assumed, Some("20:00:00 ! nobody answered; assumed red: Which?"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A hold for people: what is shown, and what may be answered. Pure.
 
 use jiff::Timestamp;
-use wire::{ArtifactContent, DiffView, HoldView};
+use wire::{ArtifactContent, DiffView, HoldView, RiskView};
 
 use super::{
     clean, clean_line,
@@ -10,7 +10,7 @@ use super::{
     run::short,
     style::{BAD, BOLD, DIM, WAIT},
     table,
-    words::{ago, wrap},
+    words::{ago, fit, until, wrap},
 };
 
 /// What a hold shows besides itself.
@@ -41,8 +41,50 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     }
     lines.push(format!("{WAIT}◆ {}{WAIT:#} {DIM}({}){DIM:#}", title(hold), ago(now, hold.since)));
     lines.extend(wrap(&clean_line(&hold.summary), width.saturating_sub(2)).into_iter().map(|line| format!("  {line}")));
+    lines.extend(risks(hold, width));
     lines.extend(question(hold, width));
+    lines.extend(asked(hold, width));
+    lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
     lines.join("\n")
+}
+
+/// When a hold ends by itself, and how.
+pub(crate) fn deadline(hold: &HoldView, now: Timestamp) -> Option<String> {
+    let at = until(now, hold.deadline?);
+    let choice = clean_line(&hold.default.join(", "));
+    let reversible = if hold.reversible == Some(true) { ", which you can overturn later" } else { "" };
+    Some(match hold.at_deadline.as_deref() {
+        Some("assume") => format!("{at} it goes on with “{choice}”{reversible}"),
+        Some("escalate") => format!("{at} it becomes a full approval"),
+        Some("go_on") => format!("it goes on by itself {at}"),
+        _ => format!("an answer is wanted {at}; it waits on after that"),
+    })
+}
+
+/// What of a change a person should look at.
+fn risks(hold: &HoldView, width: usize) -> Vec<String> {
+    let risks = hold.artifact.iter().flat_map(|made| &made.risks);
+    let line = |risk: &RiskView| {
+        let paths = clean_line(&risk.paths.join(", "));
+        let said = format!("{}: {paths}", clean_line(&risk.summary));
+        format!("  {BAD}!{BAD:#} {}", fit(&said, width.saturating_sub(4)))
+    };
+    risks.map(line).collect()
+}
+
+/// What people asked about it, and the answers.
+fn asked(hold: &HoldView, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(6);
+    let mut lines = Vec::new();
+    for asked in &hold.asked {
+        lines.push(String::new());
+        let question = clean(&asked.question);
+        lines
+            .extend(question.lines().flat_map(|line| wrap(line, room)).map(|line| format!("  {BOLD}? {line}{BOLD:#}")));
+        let answer = clean(&asked.answer);
+        lines.extend(answer.lines().flat_map(|line| wrap(line, room)).map(|line| format!("    {line}")));
+    }
+    lines
 }
 
 /// How to decide from a script or another terminal.
@@ -54,6 +96,8 @@ pub(crate) fn how_to_decide(hold: &HoldView) -> String {
         let options = hold.options.iter().flatten().enumerate();
         lines.extend(options.map(|(index, option)| format!("    {}. {}", index + 1, clean_line(option))));
     }
+    let now = Timestamp::now();
+    lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
     lines.push(format!("{DIM}decide with:{DIM:#}"));
     lines.extend(hold.allowed.iter().map(|word| format!("  {}", command(&run, &clean_line(word)))));
     lines.join("\n")
@@ -78,22 +122,44 @@ fn title(hold: &HoldView) -> String {
     let stage = hold.stage.as_deref().map(|stage| format!(" · {}", clean_line(stage))).unwrap_or_default();
     match hold.kind.as_str() {
         "approval" => format!("approval{stage}"),
+        "clarification" if is_conversation(hold) => format!("the agent asks{stage}"),
         "clarification" => format!("question {}{stage}", hold.attempt_number.unwrap_or(1)),
+        "confirm" => format!("is that right?{stage}"),
         "fix" => format!("validation failed{stage}"),
+        "permission" => format!("may it?{stage}"),
+        "quota" => format!("the provider's window is spent{stage}"),
+        "conflict" => match &hold.task {
+            Some(task) => format!("conflict · task {}", clean_line(task)),
+            None => format!("conflict{stage}"),
+        },
+        "review" => format!("review before it goes anywhere{stage}"),
         other => format!("{}{stage}", clean_line(other)),
     }
+}
+
+/// Turns of a conversation are not counted as questions.
+fn is_conversation(hold: &HoldView) -> bool {
+    hold.kind == "confirm" || (hold.kind == "clarification" && hold.attempt_number == Some(0))
 }
 
 fn question(hold: &HoldView, width: usize) -> Vec<String> {
     let Some(question) = &hold.question else { return Vec::new() };
     let room = width.saturating_sub(4);
     let mut lines = vec![String::new()];
+    if is_conversation(hold) {
+        let message = markdown::render(question, &[], room);
+        lines.extend(message.lines().map(|line| format!("  {line}")));
+        return lines;
+    }
     let said = clean(question);
     lines.extend(said.lines().flat_map(|line| wrap(line, room)).map(|line| format!("  {BOLD}{line}{BOLD:#}")));
     let context = clean(hold.context.as_deref().unwrap_or_default());
     lines.extend(context.lines().flat_map(|line| wrap(line, room)).map(|line| format!("  {DIM}{line}{DIM:#}")));
     let options = hold.options.iter().flatten().enumerate();
     lines.extend(options.map(|(index, option)| format!("    {}. {}", index + 1, clean_line(option))));
+    if !hold.default.is_empty() {
+        lines.push(format!("  {DIM}the agent would choose: {}{DIM:#}", clean_line(&hold.default.join(", "))));
+    }
     lines
 }
 
@@ -102,6 +168,9 @@ fn command(run: &str, decision: &str) -> String {
         "approve" => format!("holdpoint approve {run}"),
         "reject" => format!("holdpoint reject {run} \"what to change\""),
         "suggest" => format!("holdpoint decide {run} suggest --text \"a hint\""),
+        "modify_plan" => format!("holdpoint decide {run} modify_plan --edit"),
+        "ask" => format!("holdpoint decide {run} ask --text \"your question\""),
+        "resume" => format!("holdpoint resume {run}"),
         "answer" => format!("holdpoint answer {run} \"your answer, or a number\""),
         "extend" => format!("holdpoint decide {run} extend --minutes 30"),
         "raise" => format!("holdpoint decide {run} raise --usd 5"),
@@ -141,6 +210,57 @@ decide with:
   holdpoint decide 0193f2c4 ignore
   holdpoint cancel 0193f2c4";
         assert_eq!(plain(&how_to_decide(&sample::question())), expected);
+    }
+
+    #[test]
+    fn a_turn_of_a_conversation_is_shown_as_it_was_written() {
+        let hold = HoldView {
+            attempt_number: Some(0),
+            options: None,
+            question: Some("Two things:\n- which **pages**?\n- which words?".to_owned()),
+            summary: "the architect asks before it plans".to_owned(),
+            ..sample::question()
+        };
+        let expected = "\
+────────────────────────────────────────
+◆ the agent asks · implementation (just now)
+  the architect asks before it plans
+
+  Two things:
+  • which pages?
+  • which words?";
+        assert_eq!(plain(&draw(&hold, &Shown::Nothing, sample::at(), 40)), expected);
+    }
+
+    #[test]
+    fn a_deadline_says_what_happens_then_and_a_default_what_is_chosen() {
+        let hold = HoldView {
+            default: vec!["Match case".to_owned()],
+            reversible: Some(true),
+            deadline: Some(sample::at() + jiff::SignedDuration::from_mins(10)),
+            at_deadline: Some("assume".to_owned()),
+            ..sample::question()
+        };
+        let text = plain(&draw(&hold, &Shown::Nothing, sample::at(), 80));
+        assert!(text.contains("  the agent would choose: Match case\n"), "{text}");
+        let end = "  in 10 min 0 s it goes on with “Match case”, which you can overturn later";
+        assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn risks_and_earlier_questions_stand_with_what_is_decided_on() {
+        let made = sample::code();
+        let asked = wire::AskedView { question: "Why a map?".to_owned(), answer: "It is sorted.".to_owned() };
+        let hold = HoldView {
+            kind: "approval".to_owned(),
+            question: None,
+            artifact: Some(made),
+            asked: vec![asked],
+            ..sample::question()
+        };
+        let text = plain(&draw(&hold, &Shown::Nothing, sample::at(), 60));
+        assert!(text.contains("  ! 1 lock file changed: Cargo.lock\n"), "{text}");
+        assert!(text.ends_with("  ? Why a map?\n    It is sorted."), "{text}");
     }
 
     #[test]

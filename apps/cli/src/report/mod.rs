@@ -2,6 +2,7 @@
 //! colours appear on a terminal only and never against `NO_COLOR`.
 
 mod clean;
+pub(crate) mod compare;
 pub(crate) mod fact;
 pub(crate) mod hold;
 pub(crate) mod markdown;
@@ -10,6 +11,7 @@ pub(crate) mod rail;
 pub(crate) mod run;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod tasks;
 pub(crate) mod words;
 
 use std::io::{self, IsTerminal as _, Write};
@@ -100,6 +102,11 @@ pub(crate) fn stdout_is_terminal() -> bool {
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stderr()).or_else(|_| rustix::termios::tcgetwinsize(io::stdout()));
     size.map_or(80, |size| usize::from(size.ws_col)).clamp(20, 120)
+}
+
+/// Rows of the terminal; 24 where there is none.
+pub(crate) fn height() -> usize {
+    rustix::termios::tcgetwinsize(io::stderr()).map_or(24, |size| usize::from(size.ws_row)).max(10)
 }
 
 fn failure_text(failure: &Failure) -> String {

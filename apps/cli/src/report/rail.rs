@@ -6,6 +6,7 @@ use wire::{RunView, StageView};
 use super::{
     clean_line,
     style::{BOLD, BUSY, DIM, GOOD, WAIT, of_status},
+    tasks::{self, Children},
     words::{clock, fit, money, tokens},
 };
 
@@ -18,13 +19,21 @@ pub(crate) struct Activity {
     pub(crate) said: String,
 }
 
+/// What is being done right now, by the run itself and by the runs of its tasks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Doing<'a> {
+    pub(crate) activity: &'a Activity,
+    pub(crate) children: &'a Children,
+}
+
 /// `● planning ─ ◐ implementation ─ ○ validation`.
 pub(crate) fn rail(stages: &[StageView]) -> String {
     stages.iter().map(station).collect::<Vec<_>>().join(&format!(" {DIM}─{DIM:#} "))
 }
 
 /// The region that is redrawn in place: never wider than `width`.
-pub(crate) fn region(run: &RunView, activity: &Activity, now: Timestamp, width: usize) -> Vec<String> {
+pub(crate) fn region(run: &RunView, doing: Doing<'_>, now: Timestamp, (width, height): (usize, usize)) -> Vec<String> {
+    let Doing { activity, children } = doing;
     let mut lines = vec![String::new()];
     if !run.stages.is_empty() {
         lines.push(format!("  {}", rail(&run.stages)));
@@ -35,6 +44,10 @@ pub(crate) fn region(run: &RunView, activity: &Activity, now: Timestamp, width: 
     }
     if let Some(said) = activity.said.lines().rev().map(clean_line).find(|line| !line.is_empty()) {
         lines.push(format!("  {DIM}“{}”{DIM:#}", fit(&said, room)));
+    }
+    if run.tasks.iter().any(|task| task.child.is_some() || task.status == "starting") {
+        // Room is left for the rail, the meter and the line the cursor stands on.
+        lines.extend(tasks::region(run, children, width, height.saturating_sub(8).max(3)));
     }
     lines.push(format!("  {}", meter(run, now)));
     lines.into_iter().map(|line| within(line, width)).collect()
@@ -92,7 +105,8 @@ mod tests {
             said: "first\nNow the \u{1b}[2Jstorage layer.\n".to_owned(),
         };
         let now = run.created_at + jiff::SignedDuration::from_secs(65);
-        let text = plain(&region(&run, &activity, now, 60).join("\n"));
+        let doing = Doing { activity: &activity, children: &Children::new() };
+        let text = plain(&region(&run, doing, now, (60, 24)).join("\n"));
         let expected = format!(
             "\n  ● planning ─ ◐ implementation ×2 ─ ○ validation\n  ▸ shell {}…\n  “Now the \u{fffd}[2Jstorage layer.”\n  running · 1:05 · 12.3k in, 950 out · $0.0123 of $2.00",
             "x".repeat(47)
@@ -102,7 +116,8 @@ mod tests {
 
     #[test]
     fn no_line_of_the_region_wraps_on_a_narrow_terminal() {
-        let text = plain(&region(&sample::running(), &Activity::default(), sample::at(), 30).join("\n"));
+        let doing = Doing { activity: &Activity::default(), children: &Children::new() };
+        let text = plain(&region(&sample::running(), doing, sample::at(), (30, 24)).join("\n"));
         assert_eq!(text, "\n  ● planning ─ ◐ implementat…\n  running · 0:00 · 12.3k in,…");
     }
 }

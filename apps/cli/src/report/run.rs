@@ -1,12 +1,12 @@
 //! One run for people: everything that matters on one screen. Pure.
 
 use jiff::Timestamp;
-use wire::{RunView, SpendCall, WhyView};
+use wire::{AssumptionView, RunView, SpendCall, WhyView};
 
 use super::{
-    clean, clean_line, rail,
+    clean, clean_line, hold, rail,
     style::{BAD, BOLD, DIM, WAIT, of_status},
-    table,
+    table, tasks,
     words::{ago, count, duration, fit, money, tokens, wrap},
 };
 
@@ -37,6 +37,14 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
     row("status", format!("{colour}{}{colour:#}", clean_line(&run.status.replace('_', " "))));
     row("project", clean_line(&run.project));
     row("branch", format!("{} {DIM}from{DIM:#} {}", clean_line(&run.branch), clean_line(&run.base)));
+    if let Some(parent) = &run.parent {
+        let task = run.task.as_deref().map(|task| format!(", task {}", clean_line(task))).unwrap_or_default();
+        row("part of", format!("{}{task}", short(parent)));
+    }
+    if let Some(group) = run.group.as_ref().filter(|group| group.of > 1) {
+        let word = if group.variants { "variant" } else { "run" };
+        row("group", format!("{word} {} of {} {DIM}({}){DIM:#}", group.index, group.of, short(&group.id)));
+    }
     if let Some(commit) = &run.commit {
         let merged = if run.merged.is_some() { format!(" {DIM}(merged){DIM:#}") } else { String::new() };
         row("commit", format!("{}{merged}", short_commit(commit)));
@@ -47,12 +55,24 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
         let colour = if tier == "unsandboxed" { BAD } else { anstyle::Style::new() };
         row("sandbox", format!("{colour}{}{colour:#}", clean_line(tier)));
     }
+    if let Some(url) = &run.pull_request {
+        row("pull req.", clean_line(url));
+    }
+    if let Some(last) = run.reflections.last() {
+        let said =
+            format!("{} %, iteration {}: {}", last.progress, run.reflections.len(), clean_line(&last.next_action));
+        row("goal", fit(&said, width.saturating_sub(13)));
+    }
     if let Some(failure) = &run.failure {
         row("failure", wrap(&clean(failure), width.saturating_sub(12)).join("\n            "));
     }
     if !run.artifacts.is_empty() {
         lines.extend([String::new(), table::artifacts(&run.artifacts, now, width)]);
     }
+    if !run.tasks.is_empty() {
+        lines.extend([String::new(), tasks::table(run, width)]);
+    }
+    lines.extend(assumptions(run, width));
     if let Some(hold) = &run.hold {
         let summary = wrap(&clean_line(&hold.summary), width.saturating_sub(4)).join("\n  ");
         let how = format!("holdpoint watch {}", short(&run.id));
@@ -64,10 +84,26 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
                 ago(now, hold.since)
             ),
             format!("  {summary}"),
-            format!("  {DIM}decide: {how}, or one of {}{DIM:#}", clean_line(&hold.allowed.join(", "))),
         ]);
+        lines.extend(hold::deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
+        lines.extend([format!("  {DIM}decide: {how}, or one of {}{DIM:#}", clean_line(&hold.allowed.join(", ")))]);
     }
     lines.join("\n")
+}
+
+/// What it went on with because nobody answered, and how to take it back.
+fn assumptions(run: &RunView, width: usize) -> Vec<String> {
+    let open: Vec<&AssumptionView> = run.assumptions.iter().filter(|known| !known.overturned).collect();
+    if open.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), format!("  {WAIT}assumed because nobody answered{WAIT:#}")];
+    for known in open {
+        let said = format!("{} → {}", known.question, known.answer.join(", "));
+        lines.push(format!("  {:>3}. {}", known.number, fit(&clean_line(&said), width.saturating_sub(8))));
+    }
+    lines.push(format!("  {DIM}overturn: holdpoint overturn {} NUMBER \"what is right\"{DIM:#}", short(&run.id)));
+    lines
 }
 
 /// One line for the end of a run.
@@ -109,8 +145,9 @@ fn spend_line(run: &RunView) -> String {
     let limit = spend.limit_usd.map(|limit| format!(" of {}", money(limit))).unwrap_or_default();
     let unpriced = spend.unpriced_calls.filter(|calls| *calls > 0);
     let unpriced = unpriced.map(|calls| format!(", {calls} without a known price")).unwrap_or_default();
+    let tasks = spend.children_usd.map(|usd| format!(" and {} in its tasks", money(usd))).unwrap_or_default();
     format!(
-        "{}{limit} {DIM}({} in, {} out, {}{unpriced}){DIM:#}",
+        "{}{tasks}{limit} {DIM}({} in, {} out, {}{unpriced}){DIM:#}",
         money(spend.usd),
         tokens(spend.input_tokens),
         tokens(spend.output_tokens),
@@ -121,7 +158,7 @@ fn spend_line(run: &RunView) -> String {
 #[cfg(test)]
 pub(crate) mod sample {
     use super::*;
-    use wire::{HoldView, SpendView, StageView};
+    use wire::{ArtifactView, HoldView, RiskView, SpendView, StageView};
 
     pub(crate) fn at() -> Timestamp {
         "2026-11-15T20:00:00Z".parse().unwrap()
@@ -157,6 +194,7 @@ pub(crate) mod sample {
                 calls: 4,
                 limit_usd: Some(2.0),
                 unpriced_calls: Some(0),
+                children_usd: None,
             },
             tier: Some("sandboxed".to_owned()),
             failure: None,
@@ -166,7 +204,37 @@ pub(crate) mod sample {
                 stage("implementation", "active", 2),
                 stage("validation", "pending", 0),
             ],
+            parent: None,
+            task: None,
+            group: None,
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            overlaps: Vec::new(),
+            assumptions: Vec::new(),
+            conversation: Vec::new(),
+            reflections: Vec::new(),
+            pull_request: None,
+            checkpoints: Vec::new(),
             version: 17,
+        }
+    }
+
+    pub(crate) fn code() -> ArtifactView {
+        ArtifactView {
+            kind: "code".to_owned(),
+            stage: "implementation".to_owned(),
+            version: 1,
+            path: None,
+            commit: "c".repeat(40),
+            digest: "d2".to_owned(),
+            title: "Search".to_owned(),
+            files: vec!["Cargo.lock".to_owned()],
+            risks: vec![RiskView {
+                kind: "dependencies".to_owned(),
+                summary: "1 lock file changed".to_owned(),
+                paths: vec!["Cargo.lock".to_owned()],
+            }],
+            created_at: at(),
         }
     }
 
@@ -186,6 +254,12 @@ pub(crate) mod sample {
             options: Some(["Ignore case", "Match case"].map(str::to_owned).to_vec()),
             response_type: Some("single_choice".to_owned()),
             attempt_number: Some(1),
+            default: Vec::new(),
+            reversible: None,
+            deadline: None,
+            at_deadline: None,
+            asked: Vec::new(),
+            task: None,
         }
     }
 }
@@ -216,6 +290,29 @@ Search over notes
   the agent asks
   decide: holdpoint watch 0193f2c4, or one of answer, ignore, cancel";
         assert_eq!(plain(&show(&run, now, 80)), expected);
+    }
+
+    #[test]
+    fn tasks_assumptions_and_kin_are_shown() {
+        let assumed = AssumptionView {
+            number: 1,
+            stage: "planning".to_owned(),
+            question: "Which colour?".to_owned(),
+            answer: vec!["blue".to_owned()],
+            overturned: false,
+        };
+        let run = RunView {
+            parent: Some("aaaaaa-000000".to_owned()),
+            task: Some("api".to_owned()),
+            assumptions: vec![assumed.clone(), AssumptionView { number: 2, overturned: true, ..assumed }],
+            ..tasks::sample::delegating()
+        };
+        let text = plain(&show(&run, sample::at(), 80));
+        assert!(text.contains("  part of   aaaaaa, task api\n"), "{text}");
+        assert!(text.contains("\n  group 2\n    ◐ api"), "{text}");
+        let end = "    1. Which colour? → blue\n  overturn: holdpoint overturn 0193f2c4 NUMBER \"what is right\"";
+        assert!(text.ends_with(end), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
-use wire::{ArtifactView, EventView, FileChangeView, HoldView, RunView, SpendCall};
+use wire::{ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, HoldView, RunView, SpendCall};
 
 use super::{
     clean_line,
     run::{short, short_commit},
     style::{BAD, DIM, GOOD, of_status},
-    words::{ago, count, fit, money, tokens},
+    words::{ago, count, fit, money, tokens, until},
 };
 
 /// `list`.
@@ -19,7 +19,7 @@ pub(crate) fn runs(runs: &[RunView], now: Timestamp, width: usize) -> String {
     let room = width.saturating_sub(60).max(20);
     let rows = runs.iter().map(|run| {
         vec![
-            short(&run.id),
+            if run.parent.is_some() { format!("└ {}", short(&run.id)) } else { short(&run.id) },
             clean_line(&run.status.replace('_', " ")),
             run.stage.as_deref().map(clean_line).unwrap_or_default(),
             ago(now, run.created_at),
@@ -39,6 +39,11 @@ pub(crate) fn holds(holds: &[HoldView], now: Timestamp, width: usize) -> String 
     let room = width.saturating_sub(44).max(20);
     let rows = holds.iter().map(|hold| {
         let shown = hold.question.as_deref().unwrap_or(&hold.summary);
+        let shown = match hold.deadline {
+            Some(deadline) => format!("({}) {shown}", until(now, deadline)),
+            None => shown.to_owned(),
+        };
+        let shown = shown.as_str();
         vec![
             short(&hold.run),
             clean_line(&hold.kind),
@@ -79,6 +84,31 @@ pub(crate) fn calls(calls: &[SpendCall], width: usize) -> String {
         ]
     });
     table(&["stage", "model", "in", "out", "cost"], rows, width)
+}
+
+/// Runs that were started together.
+pub(crate) fn batch(started: &BatchView, width: usize) -> String {
+    let room = width.saturating_sub(16).max(20);
+    let rows = started.items.iter().map(|item| {
+        let (run, said) = match (&item.run, &item.problem) {
+            (Some(run), _) => (short(run), clean_line(&item.request)),
+            (None, Some(problem)) => ("—".to_owned(), format!("not started: {}", clean_line(&problem.message))),
+            (None, None) => ("—".to_owned(), clean_line(&item.request)),
+        };
+        vec![item.index.to_string(), run, fit(&said, room)]
+    });
+    table(&["#", "run", "request"], rows, width)
+}
+
+/// Named steps, one per line.
+pub(crate) fn steps(steps: &[CheckpointView], width: usize) -> String {
+    let line = |step: &CheckpointView| {
+        let time = step.at.strftime("%H:%M:%S");
+        let task = step.task.as_deref().map(|task| format!("{}: ", clean_line(task))).unwrap_or_default();
+        let said = fit(&format!("{task}{}", clean_line(&step.detail)), width.saturating_sub(31));
+        format!("{DIM}{time}{DIM:#} {:<20} {DIM}{said}{DIM:#}", clean_line(&step.step))
+    };
+    steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// One event on one line.

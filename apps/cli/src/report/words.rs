@@ -32,6 +32,22 @@ pub(crate) fn duration(from: Timestamp, to: Timestamp) -> String {
     }
 }
 
+/// The same for a number of seconds.
+pub(crate) fn seconds(length: i64) -> String {
+    let end = Timestamp::from_second(length.max(0)).unwrap_or(Timestamp::UNIX_EPOCH);
+    duration(Timestamp::UNIX_EPOCH, end)
+}
+
+/// "in 5 min", or "now".
+pub(crate) fn until(now: Timestamp, then: Timestamp) -> String {
+    if then.as_second() <= now.as_second() { "now".to_owned() } else { format!("in {}", duration(now, then)) }
+}
+
+/// Fills a text up to a number of columns.
+pub(crate) fn pad(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
 /// "$0.0123" while small, "$12.30" when not.
 pub(crate) fn money(usd: f64) -> String {
     if usd == 0.0 {

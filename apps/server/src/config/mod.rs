@@ -46,6 +46,10 @@ pub struct Defaults {
     pub push: Option<bool>,
     /// What a run may spend.
     pub budget: Option<Micros>,
+    /// Turns of a clarifying conversation.
+    pub max_clarification_rounds: Option<u32>,
+    /// Leave the clarifying conversation out.
+    pub skip_clarification: Option<bool>,
 }
 
 /// A setting that cannot be used.
@@ -85,6 +89,8 @@ impl Setup {
             auto_merge: said.auto_merge.or(own.auto_merge),
             push: own.push,
             budget: own.budget,
+            max_clarification_rounds: own.max_clarification_rounds,
+            skip_clarification: own.skip_clarification,
         };
         let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Check, Gate, Policy, TrustKey};
+use domain::{Check, Gate, Policy, RiskPolicy, RunConfig, TrustKey};
 use serde::Deserialize;
 
 /// What the file says that counts.
@@ -17,6 +17,28 @@ pub(crate) struct ProjectFile {
     pub(crate) models: BTreeMap<String, String>,
     pub(crate) checks: Vec<Check>,
     pub(crate) exclude_paths: Vec<String>,
+    pub(crate) limits: Limits,
+}
+
+/// Limits the file sets; they hold whatever a request says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Limits {
+    max_concurrency: Option<u32>,
+    review: bool,
+    risk: Option<RiskPolicy>,
+}
+
+impl Limits {
+    /// Makes a run's configuration as strict as the file wants it, never looser.
+    pub(crate) fn tighten(&self, config: &mut RunConfig) {
+        if let Some(most) = self.max_concurrency {
+            config.max_concurrency = Some(config.max_concurrency.map_or(most, |said| said.min(most)));
+        }
+        config.git.review |= self.review;
+        if let Some(risk) = &self.risk {
+            config.risk.tighten(risk);
+        }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -26,11 +48,13 @@ struct Raw {
     git: RawGit,
     checks: Vec<Check>,
     exclude_paths: Vec<String>,
+    protected_paths: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct RawRun {
+    max_concurrency: Option<u32>,
     trust_mode: BTreeMap<String, String>,
     max_clarifications: Option<u32>,
     model_routing: BTreeMap<String, String>,
@@ -40,6 +64,7 @@ struct RawRun {
 #[serde(rename_all = "camelCase", default)]
 struct RawGit {
     auto_merge: Option<bool>,
+    review: bool,
     require_approval_for: Vec<String>,
 }
 
@@ -58,6 +83,12 @@ impl ProjectFile {
                 manual.push(key);
             }
         }
+        if raw.default_run_config.max_concurrency == Some(0) {
+            return Err("maxConcurrency: at least one agent must be allowed".to_owned());
+        }
+        if let Some(path) = raw.protected_paths.iter().find(|path| path.trim().is_empty() || path.len() > 300) {
+            return Err(format!("protectedPaths: `{path}` is not a path, a folder or a glob"));
+        }
         Ok(Self {
             policy: Policy { require_approval_for: raw.git.require_approval_for, forbid_auto_merge: false },
             manual,
@@ -66,6 +97,12 @@ impl ProjectFile {
             models: raw.default_run_config.model_routing,
             checks: raw.checks,
             exclude_paths: raw.exclude_paths,
+            limits: Limits {
+                max_concurrency: raw.default_run_config.max_concurrency,
+                review: raw.git.review,
+                risk: (!raw.protected_paths.is_empty())
+                    .then(|| RiskPolicy { protected: raw.protected_paths, ..RiskPolicy::default() }),
+            },
         })
     }
 }
@@ -92,6 +129,8 @@ mod tests {
     fn a_file_that_means_nothing_is_refused_with_its_reason() {
         let refused = |text: &str| ProjectFile::parse(text).unwrap_err();
         assert!(refused("{").contains("line 1"));
+        assert!(refused(r#"{"protectedPaths": [""]}"#).contains("protectedPaths"));
+        assert!(refused(r#"{"defaultRunConfig": {"maxConcurrency": 0}}"#).contains("maxConcurrency"));
         assert!(refused(r#"{"checks": [{"name": "x"}]}"#).contains("command"));
     }
 }

@@ -20,8 +20,17 @@ pub(super) struct UserFile {
     budget_usd: Option<f64>,
     pub(super) max_concurrent_runs_per_user: Option<u32>,
     pub(super) max_waiting_reviews: Option<u32>,
+    agent: AgentFile,
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
+}
+
+/// `[agent]`: the clarifying conversation.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AgentFile {
+    max_clarification_rounds: Option<u32>,
+    skip_clarification: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -54,8 +63,13 @@ impl UserFile {
             max_clarifications: self.max_clarifications,
             auto_merge: self.auto_merge,
             push: self.push,
+            max_clarification_rounds: self.agent.max_clarification_rounds,
+            skip_clarification: self.agent.skip_clarification,
             ..Defaults::default()
         };
+        if let Some(rounds) = self.agent.max_clarification_rounds.filter(|rounds| !(1..=100).contains(rounds)) {
+            return Err(refuse(format!("[agent] max_clarification_rounds is {rounds}: use a number from 1 to 100")));
+        }
         for (key, value) in &self.trust {
             let key = key.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;
             let gate = value.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;

@@ -4,7 +4,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId};
-use wire::{ApproveRequest, CancelRequest, DecideRequest, RequestChanges, RunView};
+use wire::{
+    ApproveRequest, CancelRequest, DecideRequest, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, RunView,
+};
 
 use super::Refusals;
 use super::runs::key;
@@ -54,6 +56,7 @@ pub(super) async fn decide(
     Sent(request): Sent<DecideRequest>,
 ) -> Result<Json<RunView>, Failure> {
     let decision = from_wire::decision(&request)?;
+    from_wire::check_chosen(&app.setup, &app.load(&id).await?, &decision)?;
     on_shown(&app, &id, Said { hold: request.hold, digest: request.digest, decision, by }, &headers).await
 }
 
@@ -71,6 +74,57 @@ pub(super) async fn cancel(
     let run = app.find(&id).await?;
     let key = key(&headers, &format!("cancel:{run}"))?;
     let receipt = app.engine.submit(run, Command::Cancel { by, reason: request.reason }, key).await?;
+    Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// Lets a run wait: at once where an agent works, otherwise as soon as what is being done ends.
+#[utoipa::path(post, path = "/{id}/pause", tag = "decisions", operation_id = "pause_run",
+    params(("id" = String, Path)), request_body = PauseRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn pause(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<PauseRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.find(&id).await?;
+    let key = key(&headers, &format!("pause:{run}"))?;
+    let receipt = app.engine.submit(run, Command::Pause { by, reason: request.reason }, key).await?;
+    Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// Lets a paused run go on.
+#[utoipa::path(post, path = "/{id}/resume", tag = "decisions", operation_id = "resume_run",
+    params(("id" = String, Path)), request_body = ResumeRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn resume(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<ResumeRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.load(&id).await?;
+    let shown = request.digest.or_else(|| run.hold().map(|hold| hold.digest.to_string())).unwrap_or_default();
+    on_shown(&app, &id, Said { hold: None, digest: shown, decision: Decision::Resume, by }, &headers).await
+}
+
+/// Says that an assumption was wrong, and what is right; the run goes back to the stage that used it.
+#[utoipa::path(post, path = "/{id}/overturn", tag = "decisions", operation_id = "overturn_assumption",
+    params(("id" = String, Path)), request_body = OverturnRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn overturn(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<OverturnRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.find(&id).await?;
+    let OverturnRequest { assumption, answer } = request;
+    let key = key(&headers, &format!("overturn:{run}.{assumption}"))?;
+    let receipt = app.engine.submit(run, Command::Overturn { assumption, answer, by }, key).await?;
     Ok(Json(to_wire::run(&receipt.run)))
 }
 

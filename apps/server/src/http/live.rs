@@ -13,7 +13,7 @@ use super::Refusals;
 use crate::App;
 use crate::body::Params;
 use crate::gate::Given;
-use crate::live::Watch;
+use crate::live::{Scope, Watch};
 use crate::problem::Failure;
 
 /// What to watch.
@@ -25,6 +25,9 @@ pub(super) struct Which {
     after: Option<u64>,
     /// Only this run.
     run: Option<String>,
+    /// The runs of its tasks too.
+    #[serde(default)]
+    children: bool,
 }
 
 /// Opens a WebSocket: a snapshot, then everything after its position.
@@ -46,7 +49,12 @@ pub(super) async fn live(
     };
     // The connection outlives this request, and a server with clients is not idle.
     let visit = app.door.enter().ok_or_else(Failure::stopping)?;
-    let watch = Watch { app, token: given, run, after: which.after };
+    let scope = match run {
+        Some(run) if which.children => Scope::Family(run),
+        Some(run) => Scope::One(run),
+        None => Scope::All,
+    };
+    let watch = Watch { app, token: given, scope, after: which.after };
     let upgrade = upgrade.protocols(["holdpoint"]).max_message_size(64 * 1024);
     Ok(upgrade.on_upgrade(|socket| async move {
         watch.serve(socket).await;

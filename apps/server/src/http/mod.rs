@@ -1,6 +1,7 @@
 //! The HTTP face: one file per group of routes. Handlers translate; the engine decides.
 
 mod decisions;
+mod groups;
 mod holds;
 mod live;
 mod playbooks;
@@ -45,6 +46,7 @@ fn documented() -> OpenApiRouter<App> {
     let other = OpenApiRouter::new()
         .routes(routes!(holds::list))
         .routes(routes!(holds::answer))
+        .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
         .routes(routes!(live::live));
     let mut workflows = of_runs();
@@ -60,14 +62,20 @@ fn documented() -> OpenApiRouter<App> {
 fn of_runs() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(runs::list, runs::create))
+        .routes(routes!(groups::batch))
+        .routes(routes!(groups::variants))
         .routes(routes!(runs::show))
         .routes(routes!(decisions::approve))
         .routes(routes!(decisions::request_changes))
         .routes(routes!(decisions::decide))
         .routes(routes!(decisions::cancel))
+        .routes(routes!(decisions::pause))
+        .routes(routes!(decisions::resume))
+        .routes(routes!(decisions::overturn))
         .routes(routes!(reading::events))
         .routes(routes!(reading::artifacts))
         .routes(routes!(reading::artifact))
+        .routes(routes!(reading::plan))
         .routes(routes!(reading::diff))
         .routes(routes!(reading::why))
         .routes(routes!(reading::spend))

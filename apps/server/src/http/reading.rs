@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::ArtifactKind;
+use domain::{ArtifactKind, Plan};
 use runner::ReadError;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -73,6 +73,18 @@ pub(super) async fn artifact(
         | ArtifactKind::ValidationReport => Vec::new(),
     };
     Ok(Json(ArtifactContent { artifact: to_wire::artifact(artifact), content, drawings }))
+}
+
+/// Shows the plan of tasks as JSON, as `modify_plan` takes it back.
+#[utoipa::path(get, path = "/{id}/plan", tag = "reading", operation_id = "show_plan",
+    params(("id" = String, Path)), responses((status = 200, body = Object), Refusals))]
+pub(super) async fn plan(State(app): State<App>, Named(id): Named<String>) -> Result<Json<Plan>, Failure> {
+    let run = app.load(&id).await?;
+    let plan = run.plan.as_deref().cloned().ok_or_else(|| {
+        let message = format!("run {} has no plan of tasks", run.id);
+        Failure::new(Fault::Missing, "no_plan", message, "see `holdpoint artifact` for what it has made")
+    })?;
+    Ok(Json(plan))
 }
 
 /// Laying out a large diagram takes a while: not on a thread that serves others.

@@ -1,18 +1,20 @@
 //! Starting, listing and showing runs.
 
+use std::collections::BTreeMap;
+
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use domain::{Actor, Command, RunId, Status};
-use engine::{CommandKey, Receipt, Refusal, RunFilter};
+use domain::{Actor, Command, Recorded, RunId, Start, Status};
+use engine::{CommandKey, Receipt, Refusal, RunFilter, Store, StoreError};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{Fault, NewRun, RunView};
+use wire::{CheckpointView, Fault, NewRun, RunView};
 
 use super::Refusals;
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
-use crate::{App, from_wire, to_wire};
+use crate::{App, from_wire, kin, to_wire};
 
 /// Which runs to list.
 #[derive(Deserialize, IntoParams)]
@@ -27,6 +29,11 @@ pub(super) struct Which {
     before: Option<String>,
     /// At most so many, up to 1000; 100 unless said.
     limit: Option<usize>,
+    /// Only the runs that work on tasks of this one.
+    parent: Option<String>,
+    /// Leave out runs that work on a task of another one.
+    #[serde(default)]
+    roots: bool,
 }
 
 /// Lists runs, newest first.
@@ -46,8 +53,67 @@ pub(super) async fn list(State(app): State<App>, Params(which): Params<Which>) -
         return Err(Failure::user("limit", "bad_limit", format!("{limit} runs cannot be listed"), "use 1 to 1000"));
     }
     let filter = RunFilter { project: which.project, statuses, before, limit };
-    let rows = app.read(move |store| store.rows(&filter)).await?;
-    Ok(Json(rows.iter().map(to_wire::row).collect()))
+    let parent = match which.parent {
+        Some(given) => Some(app.find(&given).await?),
+        None => None,
+    };
+    let listed = app.read(move |store| match &parent {
+        Some(parent) => children(store, parent, &filter),
+        None => rows(store, filter, if which.roots { Kin::Roots } else { Kin::All }),
+    });
+    Ok(Json(listed.await?))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kin {
+    All,
+    Roots,
+}
+
+/// Pages on until there are enough: those that are left out must not make the list shorter.
+fn rows(store: &dyn Store, mut filter: RunFilter, kin: Kin) -> Result<Vec<RunView>, StoreError> {
+    let (limit, mut listed, mut known) = (filter.limit, Vec::new(), BTreeMap::new());
+    loop {
+        let page = store.rows(&filter)?;
+        for row in &page {
+            let short = kin::parent_short(row);
+            if kin == Kin::All || short.is_none() {
+                listed.push(RunView { parent: parent(store, short, &mut known)?, ..to_wire::row(row) });
+            }
+        }
+        if listed.len() >= limit || page.len() < filter.limit {
+            listed.truncate(limit);
+            return Ok(listed);
+        }
+        filter.before = page.last().map(|row| row.id.clone());
+    }
+}
+
+fn parent(
+    store: &dyn Store,
+    short: Option<&str>,
+    known: &mut BTreeMap<String, Option<String>>,
+) -> Result<Option<String>, StoreError> {
+    let Some(short) = short else { return Ok(None) };
+    if let Some(found) = known.get(short) {
+        return Ok(found.clone());
+    }
+    let found = store.ids_with_prefix(short, 1)?.pop().map(|id| id.to_string());
+    known.insert(short.to_owned(), found.clone());
+    Ok(found)
+}
+
+/// The runs of a run's tasks, newest first, earlier tries included.
+fn children(store: &dyn Store, parent: &RunId, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
+    let mut listed = Vec::new();
+    for (task, child) in kin::children(&store.events(parent, 0)?).into_iter().rev() {
+        let row = store.row(&child)?.filter(|row| filter.statuses.is_empty() || filter.statuses.contains(&row.status));
+        if let Some(row) = row.filter(|_| listed.len() < filter.limit) {
+            let (parent, task) = (Some(parent.to_string()), Some(task));
+            listed.push(RunView { parent, task, ..to_wire::row(&row) });
+        }
+    }
+    Ok(listed)
 }
 
 fn status(word: &str) -> Result<Status, Failure> {
@@ -69,34 +135,60 @@ pub(super) async fn create(
 ) -> Result<(StatusCode, Json<RunView>), Failure> {
     let key = key(&headers, "start")?;
     let start = from_wire::start(&app.setup, new, by).await?;
-    let receipt = submit_new(&app, &start, key).await?;
+    let ids = (0..20).map(|_| RunId::from_bits(rand::random()));
+    let receipt = submit_new(&app, ids, |_| start.clone(), key).await?;
+    check_repeat(&receipt, &start)?;
+    let status = if receipt.repeated { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((status, Json(to_wire::run(&receipt.run))))
+}
+
+/// A key that comes again must come with the same request.
+pub(super) fn check_repeat(receipt: &Receipt, start: &Start) -> Result<(), Failure> {
     let opened = receipt.run.opened();
     if receipt.repeated && (opened.request != start.request || opened.project != start.project) {
         let message = format!("the Idempotency-Key was used before, for run {}", receipt.run.id);
         return Err(Failure::new(Fault::Conflict, "key_reused", message, "use a new key for a new request"));
     }
-    let status = if receipt.repeated { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(to_wire::run(&receipt.run))))
+    Ok(())
 }
 
-/// Draws ids until one is free; the first six characters must be new, since they name the branch.
-async fn submit_new(app: &App, start: &domain::Start, key: Option<CommandKey>) -> Result<Receipt, Refusal> {
-    let mut refusal = Refusal::ShortIdTaken;
-    for _ in 0..20 {
-        let id = RunId::from_bits(rand::random());
-        match app.engine.submit(id, Command::Start(Box::new(start.clone())), key.clone()).await {
-            Err(Refusal::ShortIdTaken) => refusal = Refusal::ShortIdTaken,
+/// Tries ids until one is free; the first six characters must be new, since they name the branch.
+pub(super) async fn submit_new(
+    app: &App,
+    ids: impl Iterator<Item = RunId>,
+    start: impl Fn(&RunId) -> Start,
+    key: Option<CommandKey>,
+) -> Result<Receipt, Refusal> {
+    for id in ids {
+        let command = Command::Start(Box::new(start(&id)));
+        match app.engine.submit(id, command, key.clone()).await {
+            Err(Refusal::ShortIdTaken) => {}
             other => return other,
         }
     }
-    Err(refusal)
+    Err(Refusal::ShortIdTaken)
 }
 
 /// Shows a run; any unique beginning of its id will do.
 #[utoipa::path(get, path = "/{id}", tag = "runs", operation_id = "show_run", params(("id" = String, Path)),
     responses((status = 200, body = RunView), Refusals))]
 pub(super) async fn show(State(app): State<App>, Named(id): Named<String>) -> Result<Json<RunView>, Failure> {
-    Ok(Json(to_wire::run(&app.load(&id).await?)))
+    let run = app.load(&id).await?;
+    let mut view = to_wire::run(&run);
+    view.checkpoints = app.read(move |store| steps(store, &run.id)).await?;
+    Ok(Json(view))
+}
+
+/// The steps of a run and of the runs of its tasks.
+fn steps(store: &dyn Store, run: &RunId) -> Result<Vec<CheckpointView>, StoreError> {
+    let log = store.events(run, 0)?;
+    let mut children = Vec::new();
+    for (task, child) in kin::children(&log) {
+        children.push((task, store.events(&child, 0)?));
+    }
+    let children: Vec<(&str, &[Recorded])> =
+        children.iter().map(|(task, log)| (task.as_str(), log.as_slice())).collect();
+    Ok(domain::checkpoints(&log, &children).iter().map(to_wire::checkpoint).collect())
 }
 
 /// The client's key for one command, bound to what it asks so that it cannot hit another command.
