@@ -30,12 +30,13 @@ pub(crate) fn one(playbook: &PlaybookView, width: usize) -> String {
         clean_line(&playbook.description),
         String::new(),
     ];
-    let rows = playbook.steps.iter().map(|step| {
-        [&step.name, &step.work, &step.role, &step.gate, &step.limits, &step.loops]
-            .map(|cell| clean_line(cell))
-            .to_vec()
-    });
-    lines.push(table::table(&["stage", "work", "role", "gate", "limits", "loops"], rows, width));
+    // Two tables of few columns: one of six would break the names.
+    let clean = |cells: &[&String]| cells.iter().map(|cell| clean_line(cell)).collect::<Vec<_>>();
+    let doing = playbook.steps.iter().map(|step| clean(&[&step.name, &step.work, &step.role, &step.gate]));
+    lines.push(table::table(&["stage", "work", "role", "gate"], doing, width));
+    lines.push(String::new());
+    let bounds = playbook.steps.iter().map(|step| clean(&[&step.name, &step.limits, &step.loops]));
+    lines.push(table::table(&["stage", "limits", "loops"], bounds, width));
     if !playbook.problems.is_empty() {
         lines.push(String::new());
         lines.push(problems(&playbook.problems));

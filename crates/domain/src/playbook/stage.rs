@@ -159,10 +159,9 @@ fn fix_loop(kind: &str, keys: &Keys<'_, '_>, problems: &mut Problems<'_>) -> Opt
     let on_fail = keys.text("on_fail", problems).map(|found| found.value.to_owned());
     if keys.value("on_fail").is_none() {
         let message = format!("a `{kind}` stage must say where a FAIL goes");
-        problems.refuse(keys.span("work"), "on_fail", message, "add `on_fail = \"<earlier stage>\"`");
-    }
-    // A loop without a cap would let two agents send each other work for ever.
-    if keys.value("rounds").is_none() {
+        problems.refuse(keys.span("work"), "on_fail", message, "add `on_fail = \"<earlier stage>\"` and `rounds`");
+    } else if keys.value("rounds").is_none() {
+        // A loop without a cap would let two agents send each other work for ever.
         problems.refuse(keys.span("on_fail"), "rounds", "a loop needs a cap".to_owned(), "add `rounds = 3`");
     }
     let rounds = keys.number("rounds", 1..=100, problems);
