@@ -1,6 +1,6 @@
 //! Where a conversation stands, from its records alone. Pure: the same records give the same next step.
 
-use crate::tools::ask_questions;
+use crate::tools::{ask_questions, clarify, request_extension};
 use crate::turns::{Answer, Call, CallResult, Record};
 
 /// Everything said so far.
@@ -57,22 +57,36 @@ impl Conversation {
         if pending.is_empty() { Stand::ModelSpeaks } else { Stand::Open { pending, settled } }
     }
 
-    /// How many answers of people earlier calls of `ask_questions` have used up.
+    /// How many answers of people earlier calls have used up.
     pub(crate) fn answers_used(&self) -> usize {
-        let mut used = 0;
+        let waited_for = |call: &Call| match call.tool.as_str() {
+            "ask_questions" => ask_questions::count(&call.input),
+            clarify::NAME => 1,
+            _ => 0,
+        };
+        self.worked().into_iter().map(waited_for).sum()
+    }
+
+    /// How many requests for more time were granted and told.
+    pub(crate) fn extensions_used(&self) -> usize {
+        self.worked().into_iter().filter(|call| call.tool == request_extension::NAME).count()
+    }
+
+    /// Calls whose result is good, in order.
+    fn worked(&self) -> Vec<&Call> {
+        let mut worked = Vec::new();
         let mut calls: &[Call] = &[];
         for record in &self.records {
             match record {
                 Record::Assistant(answer) => calls = &answer.calls,
                 Record::Results(results) => {
-                    let answered = results.iter().filter(|result| result.ok && result.tool == "ask_questions");
-                    let asked = answered.filter_map(|result| calls.iter().find(|call| call.id == result.id));
-                    used += asked.map(|call| ask_questions::count(&call.input)).sum::<usize>();
+                    let good = results.iter().filter(|result| result.ok);
+                    worked.extend(good.filter_map(|result| calls.iter().find(|call| call.id == result.id)));
                 }
                 Record::Opening { .. } | Record::Nudge { .. } => {}
             }
         }
-        used
+        worked
     }
 
     /// How often in a row the same call was made, up to and including this one of the last answer.
@@ -172,8 +186,13 @@ mod tests {
             said(vec![ask("2")]),
             done("2", "ask_questions", false),
             said(vec![ask("3")]),
+            said(vec![call("4", "clarify", json!({"status": "questions", "message": "m"}))]),
+            done("4", "clarify", true),
+            said(vec![call("5", "request_extension", json!({"minutes": 5, "reason": "r"}))]),
+            done("5", "request_extension", true),
         ];
-        assert_eq!(Conversation::new(records).answers_used(), 2);
+        let conversation = Conversation::new(records);
+        assert_eq!((conversation.answers_used(), conversation.extensions_used()), (3, 1));
     }
 
     #[test]

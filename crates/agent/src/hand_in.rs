@@ -21,7 +21,7 @@ pub(crate) enum Siblings {
     Failed,
 }
 
-/// Questions win over handing in: who still asks is not done. Nothing is handed in next to a call that failed,
+/// Asking wins over handing in: who still asks is not done. Nothing is handed in next to a call that failed,
 /// because the model wrote it without knowing.
 pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -> Decided<'a> {
     let read = |call: &'a Call| match Tool::named(kind, &call.tool) {
@@ -29,18 +29,19 @@ pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -
         Some(Tool::Work(_)) | None => None,
     };
     let read: Vec<_> = calls.iter().filter_map(read).collect();
-    let asks = read.iter().any(|(_, tool, _)| *tool == BlockTool::AskQuestions);
+    let called = |wanted: BlockTool| read.iter().any(|(_, tool, _)| *tool == wanted);
+    let first = [BlockTool::AskQuestions, BlockTool::RequestExtension].into_iter().find(|tool| called(*tool));
     let mut decided = Decided { refused: Vec::new(), chosen: None };
     for (call, tool, good) in read {
         match good {
             Err(error) => decided.refused.push((call, error.to_string())),
-            Ok(_) if asks && tool != BlockTool::AskQuestions => {
+            Ok(_) if first.is_some_and(|first| tool != first) => {
                 decided.refused.push((call, "ask or complete, not both: hand in after the answers".to_owned()));
             }
             Ok(_) if decided.chosen.is_some() => {
                 decided.refused.push((call, format!("only one `{}` counts per turn", call.tool)));
             }
-            Ok(_) if tool != BlockTool::AskQuestions && siblings == Siblings::Failed => {
+            Ok(_) if first.is_none() && siblings == Siblings::Failed => {
                 let words = "not handed in: another call of the same turn failed; look at it, then hand in again";
                 decided.refused.push((call, words.to_owned()));
             }
@@ -48,19 +49,6 @@ pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -
         }
     }
     decided
-}
-
-/// The word events use for it.
-pub(crate) fn word(hand_in: &HandIn) -> &'static str {
-    match hand_in {
-        HandIn::Plan(_) => "plan",
-        HandIn::Pulse(_) => "pulse",
-        HandIn::Review(_) => "review",
-        HandIn::Questions { .. } => "questions",
-        HandIn::ModelFailed { .. } => "model_failed",
-        HandIn::BudgetSpent { .. } => "budget_spent",
-        HandIn::GaveUp { .. } => "gave_up",
-    }
 }
 
 #[cfg(test)]
@@ -97,5 +85,8 @@ mod tests {
         check(&[ask("1")], Siblings::Failed, Some("1"), &[]);
         check(&[ask("1"), ask("2")], Siblings::Worked, Some("1"), &[("2", "only one")]);
         check(&[call("1", "submit_plan", json!({}))], Siblings::Worked, None, &[]);
+        let longer = call("t", "request_extension", json!({"minutes": 5, "reason": "r"}));
+        check(&[done("1"), longer.clone()], Siblings::Failed, Some("t"), &[("1", "not both")]);
+        check(&[longer, ask("1")], Siblings::Worked, Some("1"), &[("t", "not both")]);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn build(records: &[Record], kind: JobKind, adapter: AdapterKind) -> 
     if adapter == AdapterKind::Anthropic {
         mark_for_cache(&mut messages);
     }
-    ChatRequest::new(messages).with_tools(Tool::of(kind).iter().copied().map(described).collect::<Vec<_>>())
+    ChatRequest::new(messages).with_tools(Tool::of(kind).into_iter().map(described).collect::<Vec<_>>())
 }
 
 /// The prefix up to the last message will be sent again with the next turn, and with it the system prompt.

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use drivers::{AgentEvent, HandIn, Job};
+use drivers::{AgentEvent, HandIn, Job, PastAnswer};
 
 use crate::AgentError;
 use crate::call_error::CallError;
@@ -14,7 +14,7 @@ use crate::hand_in::{self, Siblings};
 use crate::model::Model;
 use crate::prompt::{self, Opening};
 use crate::shorten;
-use crate::tools::{Desk, Tool, ask_questions};
+use crate::tools::{Desk, Tool, ask_questions, clarify, request_extension};
 use crate::turns::{Answer, Call, CallResult, Record, TurnLog};
 
 const MOST_NUDGES: u32 = 2;
@@ -58,7 +58,7 @@ impl Work<'_> {
         let Stand::Open { pending, .. } = self.conversation.stand() else { return Ok(()) };
         let pending: Vec<Call> = pending.into_iter().cloned().collect();
         match hand_in::decide(self.job.kind, &pending, self.siblings()).chosen {
-            None | Some((_, HandIn::Questions { .. })) => Ok(()),
+            None | Some((_, HandIn::Questions { .. } | HandIn::Said { .. } | HandIn::Extension { .. })) => Ok(()),
             Some((call, _)) => {
                 self.settled(vec![result(call, false, format!("not accepted: {reason}"))], Duration::ZERO)
             }
@@ -67,7 +67,7 @@ impl Work<'_> {
 
     /// Says the last word.
     pub(crate) fn end(&mut self, hand_in: &HandIn) -> Result<(), AgentError> {
-        self.say(AgentEvent::Ended { hand_in: hand_in::word(hand_in).to_owned() })
+        self.say(AgentEvent::Ended { hand_in: hand_in.word().to_owned() })
     }
 
     async fn step(&mut self) -> Result<Step, AgentError> {
@@ -168,25 +168,56 @@ impl Work<'_> {
         self.refuse(&decided.refused)?;
         match decided.chosen {
             None => Ok(Step::GoOn),
-            Some((call, HandIn::Questions { questions })) => {
-                let answers = self.job.answers.get(self.conversation.answers_used()..).unwrap_or_default();
-                match answers.get(..questions.len()) {
-                    Some(answers) => {
-                        let output = ask_questions::answered(answers);
-                        self.settled(vec![result(call, true, output)], Duration::ZERO)?;
-                        Ok(Step::GoOn)
-                    }
-                    None => {
-                        let questions = questions.into_iter().skip(answers.len()).collect();
-                        self.started(call)?;
-                        Ok(Step::HandIn(HandIn::Questions { questions }))
-                    }
+            Some((call, hand_in)) => match self.result_of(&hand_in) {
+                Some(output) => {
+                    self.settled(vec![result(call, true, output)], Duration::ZERO)?;
+                    Ok(Step::GoOn)
                 }
+                None => {
+                    self.started(call)?;
+                    Ok(Step::HandIn(self.unanswered(hand_in)))
+                }
+            },
+        }
+    }
+
+    /// What people said to a call that waits for them, once they have.
+    fn result_of(&self, hand_in: &HandIn) -> Option<String> {
+        match hand_in {
+            HandIn::Questions { questions } => self.answers().get(..questions.len()).map(ask_questions::answered),
+            HandIn::Said { .. } => self.answers().first().map(clarify::answered),
+            HandIn::Extension { .. } => {
+                let granted = usize::try_from(self.job.extensions).unwrap_or(usize::MAX);
+                let told = granted > self.conversation.extensions_used();
+                told.then(|| request_extension::granted(self.job.minutes))
             }
-            Some((call, hand_in)) => {
-                self.started(call)?;
-                Ok(Step::HandIn(hand_in))
+            HandIn::Plan(_)
+            | HandIn::Tasks(_)
+            | HandIn::Scope(_)
+            | HandIn::Research(_)
+            | HandIn::Pulse(_)
+            | HandIn::Handoff(_)
+            | HandIn::Review(_)
+            | HandIn::Answer { .. }
+            | HandIn::Reflection(_)
+            | HandIn::ModelFailed { .. }
+            | HandIn::BudgetSpent { .. }
+            | HandIn::GaveUp { .. } => None,
+        }
+    }
+
+    /// Answers that no call has got yet.
+    fn answers(&self) -> &[PastAnswer] {
+        self.job.answers.get(self.conversation.answers_used()..).unwrap_or_default()
+    }
+
+    /// Of several questions, only those that are still open are asked.
+    fn unanswered(&self, hand_in: HandIn) -> HandIn {
+        match hand_in {
+            HandIn::Questions { questions } => {
+                HandIn::Questions { questions: questions.into_iter().skip(self.answers().len()).collect() }
             }
+            other => other,
         }
     }
 

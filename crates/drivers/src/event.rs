@@ -72,7 +72,7 @@ pub enum AgentEvent {
     },
     /// The agent hands in and ends.
     Ended {
-        /// What, in a word: `plan`, `pulse`, `review`, `questions`, `model_failed`, `budget_spent`, `gave_up`.
+        /// What, in a word: see `HandIn::word`.
         hand_in: String,
     },
 }

@@ -1,6 +1,5 @@
-//! What our own agent is given, and what it hands in. Both are files in the attempt's session folder.
+//! What our own agent is given: a file in the attempt's session folder.
 
-use domain::{DecisionNote, Question, Review};
 use serde::{Deserialize, Serialize};
 
 /// The job, written by Holdpoint before each attempt.
@@ -16,9 +15,9 @@ pub const RESULT_FILE: &str = "result.json";
 pub struct Job {
     /// The run's id.
     pub run: String,
-    /// `planner`, `implementer`, `validator` …: picks prompt and tools.
+    /// `planner`, `implementer`, `validator` …: the name it works under.
     pub role: String,
-    /// What the stage wants.
+    /// What the stage wants: picks prompt and tools.
     pub kind: JobKind,
     /// `provider/model`.
     pub model: String,
@@ -26,23 +25,56 @@ pub struct Job {
     pub workspace: String,
     /// The person's request.
     pub request: String,
-    /// The approved spec, for roles that work from one.
+    /// What a person and an agent settled before the work, and the person confirmed.
+    #[serde(default)]
+    pub requirement: Option<String>,
+    /// What they said to each other, oldest first.
+    #[serde(default)]
+    pub conversation: Vec<Utterance>,
+    /// What is in scope and what is not.
+    #[serde(default)]
+    pub scope: Option<String>,
+    /// What was found out about the repository.
+    #[serde(default)]
+    pub research: Option<String>,
+    /// The spec, for roles that work from one.
     pub spec: Option<String>,
+    /// The plan of tasks and how they stand, for roles that work from one.
+    #[serde(default)]
+    pub plan: Option<String>,
+    /// The task of the plan to be done now, of a stage that works through it one by one.
+    #[serde(default)]
+    pub pulse: Option<PulseJob>,
+    /// Which iteration towards the goal this is.
+    #[serde(default)]
+    pub iteration: Option<IterationJob>,
+    /// What a person wants to know about what the stage made.
+    #[serde(default)]
+    pub question: Option<String>,
     /// The project's memory file.
     pub memory: Option<String>,
-    /// What people and validators said about earlier tries, oldest first, each with who said it.
+    /// What was made in earlier tries, oldest first, in a line each.
+    #[serde(default)]
+    pub tried: Vec<String>,
+    /// What people and validators said about earlier tries, oldest first, each with who said it; older ones shortened.
     pub notes: Vec<String>,
-    /// The last version of what this stage made, when it is done again.
+    /// The last version of what this stage made, when it is done again or asked about.
     pub previous: Option<String>,
-    /// The unified diff under judgement, for judges.
+    /// The unified diff that is judged or asked about.
     pub diff: Option<String>,
     /// Results of the checks Holdpoint ran, for judges.
     pub proof: Option<String>,
-    /// Answers to the questions of this conversation, in the order they were asked.
+    /// Answers to what this conversation asked, in the order it was asked.
     pub answers: Vec<PastAnswer>,
     /// Why the last thing handed in by this conversation was refused, when it was.
     #[serde(default)]
     pub refusal: Option<String>,
+    /// How often this conversation asked for more time and got it.
+    #[serde(default)]
+    pub extensions: u32,
+    /// Minutes the attempt has.
+    #[serde(default)]
+    pub minutes: Option<u32>,
     /// Model calls before the agent gives up.
     pub max_turns: u32,
 }
@@ -51,12 +83,99 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
-    /// `submit_plan`.
-    Plan,
-    /// `complete_pulse`.
+    /// A design in Markdown with diagrams: `submit_plan`.
+    Spec,
+    /// A plan of tasks: `submit_plan`.
+    Tasks,
+    /// What is in scope and what is not: `submit_scope`.
+    Scope,
+    /// What the repository says about the request: `submit_research`.
+    Research,
+    /// Code in the workspace: `complete_pulse`.
     Code,
-    /// `complete_review`.
+    /// Code in the workspace and a note for who looks at it next: `complete_pulse`.
+    Handoff,
+    /// A verdict: `complete_review`.
     Review,
+    /// A conversation with the person: `clarify`.
+    Converse,
+    /// An answer to a person's question: `reply`.
+    Answer,
+    /// One iteration towards a goal: `reflect`.
+    Pursue,
+}
+
+impl JobKind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Spec,
+        Self::Tasks,
+        Self::Scope,
+        Self::Research,
+        Self::Code,
+        Self::Handoff,
+        Self::Review,
+        Self::Converse,
+        Self::Answer,
+        Self::Pursue,
+    ];
+
+    /// The word prompts use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::Tasks => "tasks",
+            Self::Scope => "scope",
+            Self::Research => "research",
+            Self::Code => "code",
+            Self::Handoff => "handoff",
+            Self::Review => "review",
+            Self::Converse => "converse",
+            Self::Answer => "answer",
+            Self::Pursue => "pursue",
+        }
+    }
+}
+
+/// Something said in a conversation before the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Utterance {
+    /// `agent`, or the person's name.
+    pub by: String,
+    /// What.
+    pub text: String,
+}
+
+/// The task of a plan that is to be done now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PulseJob {
+    /// Which, from 1.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Its title.
+    pub title: String,
+    /// All that the plan says about it.
+    pub text: String,
+    /// What the pulses before it did, in a line each.
+    #[serde(default)]
+    pub done: Vec<String>,
+}
+
+/// Which iteration towards a goal is to be done now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IterationJob {
+    /// Which, from 1.
+    pub number: u32,
+    /// How many there may be.
+    pub of: u32,
+    /// What was said at the end of the earlier ones, oldest first; older ones shortened.
+    #[serde(default)]
+    pub earlier: Vec<String>,
 }
 
 /// An answered question.
@@ -69,58 +188,14 @@ pub struct PastAnswer {
     pub answer: Option<Vec<String>>,
 }
 
-/// What an agent hands in when it ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum HandIn {
-    /// A plan.
-    Plan(PlanHandIn),
-    /// Code in the workspace.
-    Pulse(PulseHandIn),
-    /// A verdict.
-    Review(Review),
-    /// Questions; the conversation goes on when they are answered.
-    Questions {
-        /// At least one.
-        questions: Vec<Question>,
-    },
-    /// The model could not be reached or refused, after all retries.
-    ModelFailed {
-        /// What it said.
-        reason: String,
-    },
-    /// The broker refused: the envelope is spent.
-    BudgetSpent {
-        /// What it said.
-        reason: String,
-    },
-    /// The turn limit was reached, or the model stopped without handing anything in.
-    GaveUp {
-        /// What is known.
-        reason: String,
-    },
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A plan: Markdown with at least one Mermaid diagram.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PlanHandIn {
-    /// One line.
-    pub title: String,
-    /// The whole Markdown.
-    pub body: String,
-    /// Choices worth remembering.
-    #[serde(default)]
-    pub decisions: Vec<DecisionNote>,
-}
-
-/// Finished code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PulseHandIn {
-    /// What was done.
-    pub summary: String,
-    /// Choices worth remembering.
-    #[serde(default)]
-    pub decisions: Vec<DecisionNote>,
+    #[test]
+    fn a_kind_is_named_in_files_as_in_prompts() {
+        for kind in JobKind::ALL {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), format!("\"{}\"", kind.word()));
+        }
+    }
 }

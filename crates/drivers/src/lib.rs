@@ -2,9 +2,13 @@
 //! Never does I/O.
 
 mod event;
+mod hand_in;
 mod job;
 mod own;
 
 pub use event::AgentEvent;
-pub use job::{HandIn, JOB_FILE, Job, JobKind, PastAnswer, PlanHandIn, PulseHandIn, RESULT_FILE, TURNS_FILE};
+pub use hand_in::{
+    HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
+};
+pub use job::{IterationJob, JOB_FILE, Job, JobKind, PastAnswer, PulseJob, RESULT_FILE, TURNS_FILE, Utterance};
 pub use own::{Decoded, Own};

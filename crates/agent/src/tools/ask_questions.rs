@@ -1,6 +1,6 @@
 //! `ask_questions`: hands the conversation to a person; it goes on with the answers.
 
-use domain::{Question, ResponseType};
+use domain::{AtDeadline, Question, ResponseType};
 use drivers::{HandIn, PastAnswer};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Definition, ToolError, parse, required};
 
 const MOST: usize = 5;
+const MOST_MINUTES: u32 = 7 * 24 * 60;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,8 +24,33 @@ struct Asked {
     context: Option<String>,
     #[serde(default)]
     options: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, alias = "response_type")]
     response_type: Option<ResponseType>,
+    #[serde(default)]
+    default: Option<Choice>,
+    #[serde(default, rename = "deadline_minutes", alias = "deadlineMinutes")]
+    deadline_minutes: Option<u32>,
+    #[serde(default)]
+    reversible: bool,
+    #[serde(default, rename = "at_deadline", alias = "atDeadline")]
+    at_deadline: Option<Deadline>,
+}
+
+/// One answer, or several for a choice of several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Choice {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// What an agent may wish for when nobody answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Deadline {
+    Wait,
+    Escalate,
+    Assume,
 }
 
 pub(super) fn definition() -> Definition {
@@ -51,6 +77,19 @@ pub(super) fn definition() -> Definition {
                             "type": "string",
                             "enum": ["text", "single_choice", "multiple_choice", "file_upload"],
                             "description": "Default: single_choice when there are options, else text."
+                        },
+                        "default": {
+                            "type": "array", "items": {"type": "string"},
+                            "description": "What you would choose yourself: one text, or options."
+                        },
+                        "deadline_minutes": {
+                            "type": "integer", "minimum": 1, "maximum": MOST_MINUTES,
+                            "description": "How long the person has before at_deadline applies; leave out to wait as long as it takes."
+                        },
+                        "reversible": {"type": "boolean", "description": "Whether a wrong guess can be mended later at little cost."},
+                        "at_deadline": {
+                            "type": "string", "enum": ["wait", "escalate", "assume"],
+                            "description": "assume: go on with the default, which must then be given, and only for what is reversible."
                         }
                     }
                 }
@@ -101,12 +140,68 @@ fn question(asked: Asked) -> Result<Question, ToolError> {
         return Err(ToolError::Refused(format!("an option of `{question}` is empty")));
     }
     let options = if choice { options } else { Vec::new() };
+    let default = default_of(&question, asked.default, response_type, &options)?;
+    let at_deadline = at_deadline(&question, asked.deadline_minutes, asked.at_deadline, &default, asked.reversible)?;
     Ok(Question {
+        question,
         context: asked.context.unwrap_or_default().trim().to_owned(),
         options,
         response_type,
-        ..Question::text(&question)
+        default,
+        deadline_minutes: asked.deadline_minutes,
+        reversible: asked.reversible,
+        at_deadline,
     })
+}
+
+/// A default is an answer that the person could have given.
+fn default_of(
+    question: &str,
+    default: Option<Choice>,
+    response_type: ResponseType,
+    options: &[String],
+) -> Result<Vec<String>, ToolError> {
+    let default = match default {
+        None => return Ok(Vec::new()),
+        Some(Choice::One(text)) => vec![text],
+        Some(Choice::Several(texts)) => texts,
+    };
+    if default.is_empty() {
+        return Ok(default);
+    }
+    let known = default.iter().all(|chosen| options.contains(chosen));
+    let fits = match response_type {
+        ResponseType::Text => default.len() == 1 && !default[0].trim().is_empty(),
+        ResponseType::SingleChoice => default.len() == 1 && known,
+        ResponseType::MultipleChoice => known,
+        ResponseType::FileUpload => false,
+    };
+    let choices = if options.is_empty() { String::new() } else { format!("; choose from `{}`", options.join("`, `")) };
+    let words = || ToolError::Refused(format!("the `default` of `{question}` is no answer to it{choices}"));
+    if fits { Ok(default) } else { Err(words()) }
+}
+
+fn at_deadline(
+    question: &str,
+    minutes: Option<u32>,
+    wished: Option<Deadline>,
+    default: &[String],
+    reversible: bool,
+) -> Result<Option<AtDeadline>, ToolError> {
+    let refuse = |words: &str| Err(ToolError::Refused(format!("{words}: `{question}`")));
+    match (minutes, wished) {
+        (Some(minutes), _) if !(1..=MOST_MINUTES).contains(&minutes) => {
+            refuse(&format!("`deadline_minutes` must be from 1 to {MOST_MINUTES}"))
+        }
+        (None, Some(_)) => refuse("`at_deadline` needs `deadline_minutes`"),
+        (Some(_), Some(Deadline::Assume)) if default.is_empty() || !reversible => {
+            refuse("to assume an answer it takes a `default` and `reversible` = true")
+        }
+        (Some(_), Some(Deadline::Wait)) => Ok(Some(AtDeadline::Wait)),
+        (Some(_), Some(Deadline::Escalate)) => Ok(Some(AtDeadline::Escalate)),
+        (Some(_), Some(Deadline::Assume)) => Ok(Some(AtDeadline::Assume)),
+        (Some(_) | None, None) => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +235,26 @@ mod tests {
         check(json!({"questions": vec![json!({"question": "q"}); 6]}), Err("at most 5"));
         check(json!({"question": "q"}), Err("unknown field"));
         check(json!("{\"questions\": [{\"quest"), Err("cut off"));
+    }
+
+    #[test]
+    fn a_default_is_a_possible_answer_and_guessing_needs_one() {
+        let ask = |question: Value| json!({"questions": [question]});
+        let refused = |question: Value, words: &str| check(ask(question), Err(words));
+        let good = json!({"question": "Which?", "options": ["a", "b"], "default": "b", "deadline_minutes": 30,
+            "reversible": true, "at_deadline": "assume"});
+        let read = parse("ask_questions", &ask(good)).and_then(questions).unwrap();
+        assert_eq!((read[0].default.as_slice(), read[0].rule()), (["b".to_owned()].as_slice(), Some(AtDeadline::Assume)));
+        let several = json!({"question": "Which?", "options": ["a", "b"], "responseType": "multiple_choice",
+            "default": ["a", "b"]});
+        check(ask(several), Ok(&[(ResponseType::MultipleChoice, 2)]));
+        refused(json!({"question": "Which?", "options": ["a", "b"], "default": ["c"]}), "choose from `a`, `b`");
+        refused(json!({"question": "Which?", "options": ["a", "b"], "default": ["a", "b"]}), "is no answer");
+        refused(json!({"question": "Why?", "default": " "}), "is no answer");
+        refused(json!({"question": "Why?", "at_deadline": "wait"}), "needs `deadline_minutes`");
+        refused(json!({"question": "Why?", "deadline_minutes": 0}), "from 1 to 10080");
+        let guess = json!({"question": "Why?", "default": "so", "deadline_minutes": 5, "at_deadline": "assume"});
+        refused(guess, "takes a `default` and `reversible`");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The tools of our own agent: one file each, with what the model is told about it and what it does.
 
 pub(crate) mod ask_questions;
+pub(crate) mod clarify;
+mod complete_handoff;
 mod complete_pulse;
 mod complete_review;
 mod edit_file;
@@ -11,8 +13,14 @@ mod grep;
 mod list_directory;
 mod near;
 mod read_file;
+mod reflect;
+mod reply;
+pub(crate) mod request_extension;
 mod shell;
 mod submit_plan;
+mod submit_research;
+mod submit_scope;
+mod submit_tasks;
 mod walk;
 mod write_file;
 
@@ -20,7 +28,7 @@ use std::path::PathBuf;
 
 use drivers::{HandIn, JobKind};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::workspace::{PathError, Workspace};
 
@@ -68,10 +76,22 @@ pub(crate) enum WorkTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockTool {
     AskQuestions,
+    RequestExtension,
     SubmitPlan,
+    SubmitTasks,
+    SubmitScope,
+    SubmitResearch,
     CompletePulse,
+    CompleteHandoff,
     CompleteReview,
+    Clarify,
+    Reply,
+    Reflect,
 }
+
+const READING: &[WorkTool] = &[WorkTool::ReadFile, WorkTool::ListDirectory, WorkTool::GlobSearch, WorkTool::Grep];
+const WRITING: &[WorkTool] = &[WorkTool::WriteFile, WorkTool::EditFile, WorkTool::Shell];
+const ASKING: &[BlockTool] = &[BlockTool::AskQuestions, BlockTool::RequestExtension];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
@@ -80,40 +100,32 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    /// The tools of a job. Judges get none that writes and may not ask.
-    pub(crate) fn of(kind: JobKind) -> &'static [Tool] {
-        use BlockTool::{AskQuestions, CompletePulse, CompleteReview, SubmitPlan};
-        use Tool::{Block, Work};
-        use WorkTool::{EditFile, GlobSearch, Grep, ListDirectory, ReadFile, Shell, WriteFile};
-        match kind {
-            JobKind::Plan => &[
-                Work(ReadFile),
-                Work(ListDirectory),
-                Work(GlobSearch),
-                Work(Grep),
-                Block(AskQuestions),
-                Block(SubmitPlan),
-            ],
-            JobKind::Code => &[
-                Work(ReadFile),
-                Work(ListDirectory),
-                Work(GlobSearch),
-                Work(Grep),
-                Work(WriteFile),
-                Work(EditFile),
-                Work(Shell),
-                Block(AskQuestions),
-                Block(CompletePulse),
-            ],
-            JobKind::Review => {
-                &[Work(ReadFile), Work(ListDirectory), Work(GlobSearch), Work(Grep), Block(CompleteReview)]
-            }
-        }
+    /// The tools of a job. Only who is to change the code gets tools that write; who judges or answers may not ask.
+    pub(crate) fn of(kind: JobKind) -> Vec<Tool> {
+        let last = match kind {
+            JobKind::Spec => BlockTool::SubmitPlan,
+            JobKind::Tasks => BlockTool::SubmitTasks,
+            JobKind::Scope => BlockTool::SubmitScope,
+            JobKind::Research => BlockTool::SubmitResearch,
+            JobKind::Code => BlockTool::CompletePulse,
+            JobKind::Handoff => BlockTool::CompleteHandoff,
+            JobKind::Review => BlockTool::CompleteReview,
+            JobKind::Converse => BlockTool::Clarify,
+            JobKind::Answer => BlockTool::Reply,
+            JobKind::Pursue => BlockTool::Reflect,
+        };
+        let (writing, asking): (&[WorkTool], &[BlockTool]) = match kind {
+            JobKind::Code | JobKind::Handoff | JobKind::Pursue => (WRITING, ASKING),
+            JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Converse => (&[], ASKING),
+            JobKind::Review | JobKind::Answer => (&[], &[]),
+        };
+        let work = READING.iter().chain(writing).copied().map(Tool::Work);
+        work.chain(asking.iter().copied().map(Tool::Block)).chain([Tool::Block(last)]).collect()
     }
 
     /// The tool of that name, if the job has it.
     pub(crate) fn named(kind: JobKind, name: &str) -> Option<Tool> {
-        Self::of(kind).iter().copied().find(|tool| tool.definition().name == name)
+        Self::of(kind).into_iter().find(|tool| tool.definition().name == name)
     }
 
     pub(crate) fn definition(self) -> Definition {
@@ -126,9 +138,17 @@ impl Tool {
             Self::Work(WorkTool::EditFile) => edit_file::definition(),
             Self::Work(WorkTool::Shell) => shell::definition(),
             Self::Block(BlockTool::AskQuestions) => ask_questions::definition(),
+            Self::Block(BlockTool::RequestExtension) => request_extension::definition(),
             Self::Block(BlockTool::SubmitPlan) => submit_plan::definition(),
+            Self::Block(BlockTool::SubmitTasks) => submit_tasks::definition(),
+            Self::Block(BlockTool::SubmitScope) => submit_scope::definition(),
+            Self::Block(BlockTool::SubmitResearch) => submit_research::definition(),
             Self::Block(BlockTool::CompletePulse) => complete_pulse::definition(),
+            Self::Block(BlockTool::CompleteHandoff) => complete_handoff::definition(),
             Self::Block(BlockTool::CompleteReview) => complete_review::definition(),
+            Self::Block(BlockTool::Clarify) => clarify::definition(),
+            Self::Block(BlockTool::Reply) => reply::definition(),
+            Self::Block(BlockTool::Reflect) => reflect::definition(),
         }
     }
 }
@@ -152,9 +172,17 @@ impl BlockTool {
     pub(crate) fn hand_in(self, input: &Value) -> Result<HandIn, ToolError> {
         match self {
             Self::AskQuestions => ask_questions::hand_in(parse("ask_questions", input)?),
+            Self::RequestExtension => request_extension::hand_in(parse("request_extension", input)?),
             Self::SubmitPlan => submit_plan::hand_in(parse("submit_plan", input)?),
+            Self::SubmitTasks => submit_tasks::hand_in(parse("submit_plan", input)?),
+            Self::SubmitScope => submit_scope::hand_in(parse("submit_scope", input)?),
+            Self::SubmitResearch => submit_research::hand_in(parse("submit_research", input)?),
             Self::CompletePulse => complete_pulse::hand_in(parse("complete_pulse", input)?),
+            Self::CompleteHandoff => complete_handoff::hand_in(parse("complete_pulse", input)?),
             Self::CompleteReview => complete_review::hand_in(parse("complete_review", input)?),
+            Self::Clarify => clarify::hand_in(parse("clarify", input)?),
+            Self::Reply => reply::hand_in(parse("reply", input)?),
+            Self::Reflect => reflect::hand_in(parse("reflect", input)?),
         }
     }
 }
@@ -178,25 +206,70 @@ fn required(tool: &str, field: &str, text: &str) -> Result<String, ToolError> {
     }
 }
 
+const MOST_ENTRIES: usize = 200;
+
+/// A list whose entries all say something.
+fn entries(tool: &str, field: &str, list: Vec<String>) -> Result<Vec<String>, ToolError> {
+    if list.len() > MOST_ENTRIES {
+        return Err(ToolError::Refused(format!("`{field}` of `{tool}` has at most {MOST_ENTRIES} entries")));
+    }
+    let list: Vec<String> = list.iter().map(|entry| entry.trim().to_owned()).collect();
+    if list.iter().any(String::is_empty) {
+        return Err(ToolError::Refused(format!("`{field}` of `{tool}` has an empty entry")));
+    }
+    Ok(list)
+}
+
+fn list_schema(description: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": description})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn judges_cannot_write_or_ask_and_planners_cannot_write() {
-        let names = |kind| Tool::of(kind).iter().map(|tool| tool.definition().name).collect::<Vec<_>>();
-        for name in ["write_file", "edit_file", "shell", "ask_questions"] {
-            assert!(Tool::named(JobKind::Review, name).is_none(), "{name}");
+    fn only_who_changes_the_code_can_write_and_judges_cannot_ask() {
+        let has = |kind, name: &str| Tool::named(kind, name).is_some();
+        for kind in JobKind::ALL {
+            let writes = matches!(kind, JobKind::Code | JobKind::Handoff | JobKind::Pursue);
+            for name in ["write_file", "edit_file", "shell"] {
+                assert_eq!(has(kind, name), writes, "{kind:?} {name}");
+            }
+            let asks = !matches!(kind, JobKind::Review | JobKind::Answer);
+            for name in ["ask_questions", "request_extension"] {
+                assert_eq!(has(kind, name), asks, "{kind:?} {name}");
+            }
+            assert!(has(kind, "read_file") && has(kind, "grep"), "{kind:?}");
         }
-        for name in ["write_file", "edit_file", "shell", "complete_pulse"] {
-            assert!(Tool::named(JobKind::Plan, name).is_none(), "{name}");
-            assert!(names(JobKind::Code).contains(&name), "{name}");
+    }
+
+    #[test]
+    fn every_job_has_exactly_one_way_to_hand_in_and_no_name_twice() {
+        for (kind, name) in [
+            (JobKind::Spec, "submit_plan"),
+            (JobKind::Tasks, "submit_plan"),
+            (JobKind::Scope, "submit_scope"),
+            (JobKind::Research, "submit_research"),
+            (JobKind::Code, "complete_pulse"),
+            (JobKind::Handoff, "complete_pulse"),
+            (JobKind::Review, "complete_review"),
+            (JobKind::Converse, "clarify"),
+            (JobKind::Answer, "reply"),
+            (JobKind::Pursue, "reflect"),
+        ] {
+            let tools = Tool::of(kind);
+            let hand_in = |tool: &&Tool| matches!(tool, Tool::Block(block) if !ASKING.contains(block));
+            let names: Vec<&str> = tools.iter().filter(hand_in).map(|tool| tool.definition().name).collect();
+            assert_eq!(names, [name], "{kind:?}");
+            let all: std::collections::BTreeSet<&str> = tools.iter().map(|tool| tool.definition().name).collect();
+            assert_eq!(all.len(), tools.len(), "{kind:?}");
         }
     }
 
     #[test]
     fn every_schema_is_a_closed_object_whose_required_fields_exist() {
-        for kind in [JobKind::Plan, JobKind::Code, JobKind::Review] {
+        for kind in JobKind::ALL {
             for tool in Tool::of(kind) {
                 let Definition { name, description, schema } = tool.definition();
                 assert!(description.len() > 40, "{name}");

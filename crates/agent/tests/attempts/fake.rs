@@ -61,23 +61,12 @@ impl Fake {
     }
 
     pub(crate) fn job(&self, kind: JobKind) -> Job {
-        Job {
-            run: "r1".into(),
-            role: "worker".into(),
-            kind,
-            model: "scripted/story-high".into(),
-            workspace: self.folder.path().join("work").display().to_string(),
-            request: "Make it so".into(),
-            spec: None,
-            memory: None,
-            notes: Vec::new(),
-            previous: None,
-            diff: None,
-            proof: None,
-            answers: Vec::new(),
-            refusal: None,
-            max_turns: 20,
-        }
+        let value = json!({
+            "run": "r1", "role": "worker", "kind": kind, "model": "scripted/story-high",
+            "workspace": self.folder.path().join("work"),
+            "request": "Make it so", "notes": [], "answers": [], "maxTurns": 20,
+        });
+        serde_json::from_value(value).unwrap()
     }
 
     /// Runs one attempt as Holdpoint would: the job is written, an old result removed.

@@ -31,7 +31,7 @@ async fn a_plan_is_made_from_what_is_read_and_handed_in() {
     ])
     .await;
     write(&fake.work("a.txt"), "hay\nneedle\n");
-    let job = fake.job(JobKind::Plan);
+    let job = fake.job(JobKind::Spec);
     let HandIn::Plan(plan) = fake.attempt(&job).await else { panic!() };
     assert_eq!((plan.title.as_str(), plan.body.as_str()), ("T", PLAN));
     let requests = fake.requests();

@@ -5,6 +5,7 @@
 mod chat;
 mod fault;
 mod messages;
+mod opening;
 mod reply;
 mod responses;
 mod script;
@@ -48,7 +49,7 @@ impl ScriptedUpstream {
 
     pub(crate) fn answer(&self, ask: &Ask) -> Result<Answer, Refusal> {
         let Scene { role, visit, .. } = &self.scene;
-        let conversation = self.script.conversation(role, *visit);
+        let conversation = self.script.conversation(role, *visit, &opening::of(ask));
         let conversation = conversation.ok_or_else(|| Refusal::NoConversation {
             script: self.script.name().to_owned(),
             role: role.clone(),

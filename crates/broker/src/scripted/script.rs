@@ -4,6 +4,7 @@
 //! [[conversation]]
 //! role = "planner"
 //! visit = 1                     # left out: any visit that no other conversation names
+//! when = ["Add a search"]       # left out: whatever the first message says; else it must contain each of these
 //!
 //! [[conversation.turn]]
 //! thought = "The app has one route."
@@ -41,6 +42,9 @@ pub struct Script {
 pub(crate) struct Conversation {
     pub(crate) role: String,
     pub(crate) visit: Option<u32>,
+    /// What the first message of the user must contain.
+    #[serde(default)]
+    pub(crate) when: Vec<String>,
     pub(crate) turns: Vec<Turn>,
 }
 
@@ -110,9 +114,10 @@ impl Script {
                 .into_inner()
                 .check()
                 .map_err(|flaw| error(flaw.span.or(Some(span.clone())), &flaw.message, flaw.hint))?;
-            if !seen.insert((conversation.role.clone(), conversation.visit)) {
+            if !seen.insert((conversation.role.clone(), conversation.visit, conversation.when.clone())) {
                 let message = format!("role `{}` has this visit twice", conversation.role);
-                return Err(error(Some(span), &message, "give each conversation of a role its own `visit`"));
+                let hint = "give each conversation of a role its own `visit`, or another `when`";
+                return Err(error(Some(span), &message, hint));
             }
             conversations.push(conversation);
         }
@@ -124,13 +129,22 @@ impl Script {
         &self.name
     }
 
-    /// The conversation written for this visit, else the one of the role for any visit.
-    pub(crate) fn conversation(&self, role: &str, visit: u32) -> Option<&Conversation> {
-        let of = |wanted: Option<u32>| {
-            let mut all = self.conversations.iter();
-            all.find(|conversation| conversation.role == role && conversation.visit == wanted)
+    /// The conversation that says most about when it is played: what the first message contains, then the visit. Of
+    /// two that say as much, the first.
+    pub(crate) fn conversation(&self, role: &str, visit: u32, opening: &str) -> Option<&Conversation> {
+        let fits = |conversation: &&Conversation| {
+            conversation.role == role
+                && conversation.visit.is_none_or(|wanted| wanted == visit)
+                && conversation.when.iter().all(|words| opening.contains(words.as_str()))
         };
-        of(Some(visit)).or_else(|| of(None))
+        let mut best: Option<&Conversation> = None;
+        for conversation in self.conversations.iter().filter(fits) {
+            let says = |conversation: &Conversation| (conversation.when.len(), conversation.visit.is_some());
+            if best.is_none_or(|best| says(conversation) > says(best)) {
+                best = Some(conversation);
+            }
+        }
+        best
     }
 }
 
@@ -143,7 +157,7 @@ pub(crate) fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
 
 fn hint_for(message: &str) -> &'static str {
     if message.contains("unknown field") {
-        "a turn has thought, text, delay_ms, usage, call, question and fault"
+        "a conversation has role, visit, when and turn; a turn has thought, text, delay_ms, usage, call, question and fault"
     } else if message.contains("missing field") {
         "a conversation needs `role`, a call needs `tool`, a fault needs `kind`"
     } else if message.contains("unknown variant") {
@@ -172,8 +186,17 @@ struct File {
 struct ConversationTable {
     role: String,
     visit: Option<u32>,
+    when: Option<When>,
     #[serde(default)]
     turn: Vec<Spanned<TurnTable>>,
+}
+
+/// One text, or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum When {
+    One(String),
+    All(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -227,12 +250,21 @@ impl ConversationTable {
             let message = format!("the conversation of role `{}` has no turn", self.role);
             return Err(flaw(message, "add a [[conversation.turn]]"));
         }
+        let when = match self.when {
+            None => Vec::new(),
+            Some(When::One(words)) => vec![words],
+            Some(When::All(words)) => words,
+        };
+        if when.iter().any(|words| words.trim().is_empty()) {
+            let message = format!("a conversation of role `{}` has an empty `when`", self.role);
+            return Err(flaw(message, "write words of the first message, or leave `when` out"));
+        }
         let turns = self.turn.into_iter().map(|table| {
             let span = table.span();
             let at = |flaw: Flaw| Flaw { span: flaw.span.or(Some(span)), ..flaw };
             table.into_inner().check().map_err(at)
         });
-        Ok(Conversation { role: self.role, visit: self.visit, turns: turns.collect::<Result<_, _>>()? })
+        Ok(Conversation { role: self.role, visit: self.visit, when, turns: turns.collect::<Result<_, _>>()? })
     }
 }
 
@@ -317,13 +349,37 @@ question = { question = "Which?" }
     #[test]
     fn a_visit_of_its_own_goes_before_any_visit() {
         let script = Script::parse(GOOD, "demo").unwrap();
-        let second = script.conversation("planner", 2).unwrap();
+        let second = script.conversation("planner", 2, "").unwrap();
         assert_eq!(second.turns.len(), 2);
         assert_eq!(second.turns[0].calls[0].input["deep"], json!({"yes": true}));
         assert_eq!(second.turns[0].fault.as_ref().unwrap().times, 2);
-        let other = script.conversation("planner", 3).unwrap();
+        let other = script.conversation("planner", 3, "").unwrap();
         assert_eq!(other.turns[0].text.as_deref(), Some("any visit"));
-        assert!(script.conversation("coder", 1).is_none());
+        assert!(script.conversation("coder", 1, "").is_none());
+    }
+
+    #[test]
+    fn conversations_of_one_role_are_told_apart_by_what_they_are_asked() {
+        let text = |visit: &str, when: &str, says: &str| {
+            format!("[[conversation]]\nrole='a'\n{visit}\n{when}\n[[conversation.turn]]\ntext='{says}'\n")
+        };
+        let script = [
+            text("", "", "any"),
+            text("visit=2", "", "second"),
+            text("", "when='search'", "search"),
+            text("", "when=['search', 'failed']", "search again"),
+            text("visit=2", "when='search'", "search, second"),
+        ];
+        let script = Script::parse(&script.concat(), "demo").unwrap();
+        let said = |visit, opening| script.conversation("a", visit, opening).unwrap().turns[0].text.clone().unwrap();
+        assert_eq!(said(1, "a list"), "any");
+        assert_eq!(said(2, "a list"), "second");
+        assert_eq!(said(1, "a search"), "search");
+        assert_eq!(said(2, "a search"), "search, second");
+        assert_eq!(said(2, "a search; an earlier try failed"), "search again");
+        let only = Script::parse(&text("", "when='search'", "x"), "demo").unwrap();
+        assert!(only.conversation("a", 1, "a list").is_none());
+        check(&text("", "when=' '", "x"), 1, "empty `when`", "leave `when` out");
     }
 
     #[test]
@@ -375,6 +431,6 @@ question = { question = "Which?" }
     #[test]
     fn the_same_visit_twice_is_refused() {
         let twice = "[[conversation]]\nrole='a'\n[[conversation.turn]]\ntext='x'\n".repeat(2);
-        check(&twice, 5, "twice", "own `visit`");
+        check(&twice, 5, "twice", "own `visit`, or another `when`");
     }
 }
