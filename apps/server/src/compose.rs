@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::{Engine, NodeId, Parts, Slots, Store, StoreError};
 use jiff::Timestamp;
-use runner::{Hands, HandsConfig};
+use runner::{ForgeSettings, Hands, HandsConfig};
 use store::Sqlite;
 
 use crate::app::{App, AppParts, LiveLimits};
@@ -18,6 +18,7 @@ use crate::home::Home;
 pub(crate) struct Wishes {
     pub(crate) token: PathBuf,
     pub(crate) setup: Setup,
+    pub(crate) forge: ForgeSettings,
     pub(crate) program: PathBuf,
     pub(crate) agents: usize,
     pub(crate) user: String,
@@ -31,6 +32,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         home: home.path().to_owned(),
         program: wishes.program,
         models: wishes.setup.models.clone(),
+        forge: wishes.forge,
         store: Arc::clone(&store),
     });
     let engine = Engine::start(Parts {

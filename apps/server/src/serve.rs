@@ -122,6 +122,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let wishes = Wishes {
         token,
         setup,
+        forge: runner::ForgeSettings::read(&settings.environment),
         program: settings.program,
         agents: settings.agents,
         user: user(&settings.environment),

@@ -1,6 +1,6 @@
 //! The words a conversation opens with, from templates. Pure.
 
-use drivers::{Job, JobKind, Utterance};
+use drivers::{Job, JobKind};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Value, context};
 
@@ -53,7 +53,6 @@ pub(crate) fn opening(job: &Job) -> Result<Opening, minijinja::Error> {
 }
 
 fn words(job: &Job) -> Value {
-    let said = |said: &Utterance| context! { by => said.by.as_str(), text => said.text.as_str() };
     context! { job => context! {
         kind => job.kind.word(),
         role => job.role.as_str(),
@@ -62,7 +61,7 @@ fn words(job: &Job) -> Value {
         minutes => job.minutes,
         request => job.request.as_str(),
         requirement => job.requirement.clone(),
-        conversation => job.conversation.iter().map(said).collect::<Vec<Value>>(),
+        conversation => job.conversation.clone(),
         scope => job.scope.clone(),
         research => job.research.clone(),
         spec => job.spec.clone(),
@@ -155,7 +154,7 @@ pub(crate) mod tests {
     fn everything_given_is_in_the_prompt_in_its_own_block() {
         let full = Job {
             requirement: Some("the requirement".into()),
-            conversation: vec![Utterance { by: "ada".into(), text: "only the web page".into() }],
+            conversation: vec!["ada: only the web page".into()],
             scope: Some("the scope".into()),
             research: Some("the research".into()),
             spec: Some("the spec".into()),

@@ -28,9 +28,9 @@ pub struct Job {
     /// What a person and an agent settled before the work, and the person confirmed.
     #[serde(default)]
     pub requirement: Option<String>,
-    /// What they said to each other, oldest first.
+    /// What they said to each other, oldest first, each with who said it; older ones shortened.
     #[serde(default)]
-    pub conversation: Vec<Utterance>,
+    pub conversation: Vec<String>,
     /// What is in scope and what is not.
     #[serde(default)]
     pub scope: Option<String>,
@@ -136,16 +136,6 @@ impl JobKind {
             Self::Pursue => "pursue",
         }
     }
-}
-
-/// Something said in a conversation before the work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Utterance {
-    /// `agent`, or the person's name.
-    pub by: String,
-    /// What.
-    pub text: String,
 }
 
 /// The task of a plan that is to be done now.

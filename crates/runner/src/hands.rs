@@ -15,6 +15,7 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 use crate::effects;
 use crate::models::Models;
 use crate::paths::Paths;
+use crate::settings::ForgeSettings;
 use crate::trouble::Trouble;
 
 /// What hands are made of.
@@ -25,6 +26,8 @@ pub struct HandsConfig {
     pub program: PathBuf,
     /// Keys, upstreams, scripts, prices.
     pub models: Models,
+    /// How to open pull requests.
+    pub forge: ForgeSettings,
     /// For reading logs; the hands never write it.
     pub store: Arc<dyn Store>,
 }
@@ -45,6 +48,7 @@ pub struct Hands {
     pub(crate) paths: Paths,
     pub(crate) program: PathBuf,
     pub(crate) models: Models,
+    pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) activity: broadcast::Sender<Activity>,
     lanes: Lanes,
@@ -72,9 +76,10 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, store } = config;
+        let HandsConfig { home, program, models, forge, store } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
-        Arc::new(Self { paths: Paths::new(&home), program, models, store, activity, lanes: Lanes::default() })
+        let paths = Paths::new(&home);
+        Arc::new(Self { paths, program, models, forge, store, activity, lanes: Lanes::default() })
     }
 
     /// What agents do right now.
@@ -111,22 +116,24 @@ impl Hands {
 
     async fn act(&self, job: Job) -> Outcome {
         let done = match job.effect.clone() {
-            Effect::OpenChildBranch
-            | Effect::CommitArtifact { .. }
-            | Effect::Adopt { .. }
-            | Effect::StartChild(_)
-            | Effect::MergeChild(_)
-            | Effect::TellChild { .. }
-            | Effect::TellParent
-            | Effect::OpenPullRequest { .. } => Err(Trouble::new("not built yet")),
+            Effect::StartChild(_) | Effect::TellChild { .. } | Effect::TellParent => {
+                Err(Trouble::new(format!("`{}` is between runs and nothing for hands", job.effect.word())))
+            }
             Effect::OpenBranch => effects::open_branch::run(self, &job).await,
+            Effect::OpenChildBranch => effects::open_child_branch::run(self, &job).await,
             Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
             Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,
             Effect::StopAgent { target } => effects::stop_agent::run(self, &job, target).await,
+            Effect::CommitArtifact { stage, kind, content } => {
+                effects::commit_artifact::run(self, &job, &stage, kind, &content).await
+            }
+            Effect::Adopt { stage } => effects::adopt::run(self, &job, &stage).await,
+            Effect::MergeChild(merge) => effects::merge_child::run(self, &job, &merge).await,
             Effect::Publish { commit } => effects::publish::run(self, &job, &commit).await,
             Effect::WriteRecord => effects::write_record::run(self, &job).await,
             Effect::Land(policy) => effects::land::run(self, &job, &policy).await,
             Effect::PushRemote { commit } => effects::push_remote::run(self, &job, &commit).await,
+            Effect::OpenPullRequest { commit } => effects::open_pull_request::run(self, &job, &commit).await,
             Effect::CleanUp => effects::clean_up::run(self, &job).await,
         };
         done.unwrap_or_else(|trouble| {

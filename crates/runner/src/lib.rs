@@ -1,7 +1,10 @@
 //! The hands: everything that touches the world outside the database.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod artifacts;
 mod attempt;
+mod brief;
+mod cards;
 mod commission;
 mod effects;
 pub mod forge;
@@ -15,7 +18,9 @@ mod read;
 mod record;
 mod report;
 mod repos;
+mod rounds;
 pub mod sandbox;
+mod settings;
 pub mod shim;
 mod specs;
 mod trouble;
@@ -23,3 +28,4 @@ mod trouble;
 pub use hands::{Activity, Hands, HandsConfig};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use read::{ReadError, RunDiff};
+pub use settings::ForgeSettings;

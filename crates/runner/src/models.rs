@@ -93,7 +93,7 @@ impl Models {
         attempt: &str,
         limits: GrantLimits,
     ) -> Result<Grant, ModelError> {
-        let model = run.opened().config.models.get(&session.role);
+        let model = run.model(&session.role);
         let upstreams = match model {
             Some(model) => vec![self.upstream(model)?],
             None => Vec::new(),

@@ -41,25 +41,26 @@ pub struct RunDiff {
 const MAX_DIFF: u64 = 1024 * 1024;
 
 impl Hands {
-    /// The text of an artifact: the file, or for code the unified diff against the base.
+    /// The text of an artifact: the file, or for code the unified diff against the base, below its note if it has one.
     pub async fn artifact_text(&self, run: &Run, artifact: &Artifact) -> Result<String, ReadError> {
         let (paths, run, artifact) = (self.paths.clone(), run.clone(), artifact.clone());
         let read = move || {
             let repos = Repos::open(&paths, &run)?;
             let commit = to_git(&artifact.commit)?;
-            match (artifact.kind.is_code(), &artifact.path) {
-                (true, _) | (false, None) => {
-                    let diff = repos.private.diff_capped(&Repos::base_commit(&run)?, &commit, MAX_DIFF)?;
-                    Ok(match diff {
-                        CappedDiff::Whole(text) | CappedDiff::CutOff(text) => text,
-                    })
-                }
-                (false, Some(path)) => {
+            let file = match &artifact.path {
+                Some(path) => {
                     let bytes = repos.private.read_file(&commit, path)?;
                     let bytes = bytes.ok_or_else(|| Trouble::new(format!("`{path}` is not in commit {commit}")))?;
-                    Ok(String::from_utf8_lossy(&bytes).into_owned())
+                    Some(String::from_utf8_lossy(&bytes).into_owned())
                 }
+                None => None,
+            };
+            if let (false, Some(text)) = (artifact.kind.is_code(), &file) {
+                return Ok(text.clone());
             }
+            let (CappedDiff::Whole(diff) | CappedDiff::CutOff(diff)) =
+                repos.private.diff_capped(&Repos::base_commit(&run)?, &commit, MAX_DIFF)?;
+            Ok(file.map_or_else(|| diff.clone(), |note| format!("{}\n\n{diff}", note.trim_end())))
         };
         Ok(self.reading(read).await?)
     }

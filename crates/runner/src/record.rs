@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use domain::{ArtifactKind, Event, Recorded, Run};
+use domain::{ArtifactKind, Event, Recorded, Run, TaskState};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
             })
         })
         .collect();
-    let value = json!({
+    let mut value = json!({
         "runId": run.id.as_str(),
         "originalRequest": opened.request,
         "playbook": opened.playbook.name,
@@ -48,9 +48,41 @@ pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
         },
         "isolation": run.tier,
     });
+    if !run.tasks.is_empty() {
+        value["tasks"] = tasks(run);
+    }
+    if !run.assumptions.is_empty() {
+        value["assumptions"] = assumptions(run);
+    }
     let mut text = serde_json::to_string_pretty(&value).expect("a value of maps and texts can be written");
     text.push('\n');
     text
+}
+
+/// The plan's tasks as they stand; those that were delegated with the run that worked on them.
+fn tasks(run: &Run) -> Value {
+    let task = |state: &TaskState| {
+        json!({
+            "id": state.task.id,
+            "title": state.task.title,
+            "status": state.status.word(),
+            "child": state.child.as_ref().map(domain::RunId::as_str),
+            "commit": state.commit,
+        })
+    };
+    run.tasks.iter().map(task).collect()
+}
+
+fn assumptions(run: &Run) -> Value {
+    let assumed = |assumed: &domain::Assumption| {
+        json!({
+            "stage": assumed.stage,
+            "question": assumed.question.question,
+            "assumed": assumed.answer.join(", "),
+            "overturned": assumed.overturned,
+        })
+    };
+    run.assumptions.iter().map(assumed).collect()
 }
 
 fn artifacts(run: &Run, log: &[Recorded]) -> Vec<Value> {

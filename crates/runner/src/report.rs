@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use domain::{ArtifactKind, Proof, Review, Run, Severity, Verdict};
+use domain::{Proof, Review, Run, Severity, Verdict};
 
 /// `validation-report.md`.
 pub(crate) fn validation(run: &Run, review: &Review) -> String {
     let mut text = String::from("# Validation report\n\n");
-    let commit = run.latest(ArtifactKind::Code).map_or("-", |code| code.commit.as_str());
+    let commit = run.code().map_or("-", |code| code.commit.as_str());
     let verdict = match (review.verdict, review.severity) {
         (Verdict::Pass, _) => "PASS",
         (Verdict::Fail, Severity::Minor) => "FAIL (minor)",

@@ -244,7 +244,10 @@ mod tests {
         let good = json!({"question": "Which?", "options": ["a", "b"], "default": "b", "deadline_minutes": 30,
             "reversible": true, "at_deadline": "assume"});
         let read = parse("ask_questions", &ask(good)).and_then(questions).unwrap();
-        assert_eq!((read[0].default.as_slice(), read[0].rule()), (["b".to_owned()].as_slice(), Some(AtDeadline::Assume)));
+        assert_eq!(
+            (read[0].default.as_slice(), read[0].rule()),
+            (["b".to_owned()].as_slice(), Some(AtDeadline::Assume))
+        );
         let several = json!({"question": "Which?", "options": ["a", "b"], "responseType": "multiple_choice",
             "default": ["a", "b"]});
         check(ask(several), Ok(&[(ResponseType::MultipleChoice, 2)]));

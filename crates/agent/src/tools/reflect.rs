@@ -50,7 +50,9 @@ pub(super) fn hand_in(input: Input) -> Result<HandIn, ToolError> {
     let refuse = |words: &str| Err(ToolError::Refused(words.to_owned()));
     let next_action = input.next_action.trim().to_owned();
     if input.goal_achieved && input.requires_user_intervention {
-        return refuse("a goal that is met needs nobody's help: set only one of `goal_achieved` and `requires_user_intervention`");
+        return refuse(
+            "a goal that is met needs nobody's help: set only one of `goal_achieved` and `requires_user_intervention`",
+        );
     }
     if !input.goal_achieved && !input.requires_user_intervention && next_action.is_empty() {
         return refuse("`next_action` of `reflect` is empty: say what the next iteration should do first");
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn progress_is_a_part_of_one_or_a_percentage() {
-        for (given, percent) in [(json!(0), 0), (json!(0.4), 40), (json!(1), 100), (json!(55), 55), (json!(99.6), 100)] {
+        for (given, percent) in [(json!(0), 0), (json!(0.4), 40), (json!(1), 100), (json!(55), 55), (json!(99.6), 100)]
+        {
             let input = json!({"goal_achieved": false, "progress": given, "content": "c", "next_action": "n"});
             assert_eq!(read(&input).unwrap().progress, percent, "{given}");
         }

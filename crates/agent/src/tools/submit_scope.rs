@@ -65,7 +65,8 @@ mod tests {
     #[test]
     fn a_scope_has_something_in_it_and_no_empty_entry() {
         let read = |input| BlockTool::SubmitScope.hand_in(&input);
-        let Ok(HandIn::Scope(scope)) = read(json!({"in_scope": [" a page "], "constraints": ["no new packages"]})) else {
+        let Ok(HandIn::Scope(scope)) = read(json!({"in_scope": [" a page "], "constraints": ["no new packages"]}))
+        else {
             panic!()
         };
         assert_eq!((scope.in_scope, scope.out_of_scope.len()), (vec!["a page".to_owned()], 0));

@@ -111,8 +111,8 @@ fn message(job: &Job) -> String {
     let title = run.latest(domain::ArtifactKind::Spec).map(|spec| spec.title.clone());
     let request = &run.opened().request;
     match title {
-        Some(title) => format!("{title}\n\nRequest: {}", crate::hand_in::one_line(request)),
-        None => crate::hand_in::one_line(request),
+        Some(title) => format!("{title}\n\nRequest: {}", crate::artifacts::one_line(request)),
+        None => crate::artifacts::one_line(request),
     }
 }
 

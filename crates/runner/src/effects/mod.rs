@@ -1,8 +1,13 @@
 //! One file per effect.
 
+pub(crate) mod adopt;
 pub(crate) mod clean_up;
+pub(crate) mod commit_artifact;
 pub(crate) mod land;
+pub(crate) mod merge_child;
 pub(crate) mod open_branch;
+pub(crate) mod open_child_branch;
+pub(crate) mod open_pull_request;
 pub(crate) mod prove;
 pub(crate) mod publish;
 pub(crate) mod push_remote;

@@ -3,18 +3,24 @@
 use std::path::Path;
 
 use domain::{AgentEnd, AgentTask, CommitId, Outcome};
-use drivers::{HandIn, RESULT_FILE};
+use drivers::{HandIn, RESULT_FILE, ReflectionHandIn};
 use engine::{Job, boundary};
 
+use crate::artifacts::Refused;
 use crate::attempt;
+use crate::brief;
 use crate::commission;
 use crate::git;
-use crate::hand_in::{self, Refused};
+use crate::hand_in;
 use crate::hands::Hands;
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
+use crate::rounds::clip;
 use crate::shim::How;
 use crate::shim::client::{Ended, start_or_adopt};
 use crate::trouble::Trouble;
+
+/// Bytes of what an agent says to a person; its tools allow less.
+const MAX_WORDS: usize = 64 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Outcome, Trouble> {
     let spool = hands.paths.spool(&job.id, None);
@@ -56,21 +62,42 @@ async fn conclude(
     let Some(handed_in) = read_result(session)? else {
         return Ok(AgentEnd::Crashed { reason: last_words(ended, spool) });
     };
-    let submitted = match handed_in {
+    let kind = brief::kind_of(&job.run, task)?;
+    if !handed_in.fits(kind) {
+        let reason = format!("it handed in `{}` where it was wanted for `{}`", handed_in.word(), kind.word());
+        return Ok(AgentEnd::Crashed { reason });
+    }
+    let work = match handed_in {
         HandIn::Questions { questions } => return Ok(AgentEnd::Asked { questions }),
+        HandIn::Said { ready, message } => return Ok(AgentEnd::Said { ready, message: clip(&message, MAX_WORDS) }),
+        HandIn::Answer { text } => return Ok(AgentEnd::Answered { text: clip(&text, MAX_WORDS) }),
+        HandIn::Extension { minutes, reason } => {
+            brief::note_extension(session, task.session.attempt)?;
+            let minutes = minutes.clamp(1, HandIn::MAX_EXTENSION);
+            return Ok(AgentEnd::NeedsTime { minutes, reason: clip(&reason, MAX_WORDS) });
+        }
+        HandIn::Reflection(ReflectionHandIn { reflection, .. }) if !reflection.goal_achieved => {
+            return Ok(AgentEnd::Reflected { reflection });
+        }
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
         HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),
-        work @ (HandIn::Plan(_) | HandIn::Pulse(_) | HandIn::Review(_)) => {
-            let (paths, job, task) = (hands.paths.clone(), job.clone(), task.clone());
-            let id = job.id.run.clone();
-            hands.blocking(&id, move || hand_in::commit(&paths, &job, &task, work)).await?
-        }
+        work @ (HandIn::Plan(_)
+        | HandIn::Tasks(_)
+        | HandIn::Scope(_)
+        | HandIn::Research(_)
+        | HandIn::Pulse(_)
+        | HandIn::Handoff(_)
+        | HandIn::Review(_)
+        | HandIn::Reflection(_)) => work,
     };
+    let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
+    let commit = move || hand_in::commit(&paths, &inner, &inner_task, work);
+    let submitted = hands.blocking(&job.id.run, commit).await?;
     match submitted {
         Ok(submission) => Ok(AgentEnd::Submitted(Box::new(submission))),
         Err(Refused(reason)) => {
-            commission::note_refusal(session, &reason)?;
+            brief::note_refusal(session, &reason)?;
             Ok(AgentEnd::Crashed { reason })
         }
     }

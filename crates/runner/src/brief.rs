@@ -1,0 +1,307 @@
+//! What an agent is told: its job, put together from the run's log and what the run has committed. Decides nothing.
+
+use std::path::Path;
+
+use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Reflection, Run, Task, TaskStatus, Work};
+use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, PulseJob};
+use engine::Job;
+
+use crate::git::CappedDiff;
+use crate::paths::Paths;
+use crate::report;
+use crate::repos::{Repos, to_git, wished_at};
+use crate::rounds::{clip, shorten};
+use crate::trouble::Trouble;
+
+const REFUSAL_FILE: &str = "refusal.txt";
+/// One for each time the conversation was paused for more time, named by the attempt that asked.
+const EXTENSION_PREFIX: &str = "extension-";
+const MAX_DIFF: u64 = 200 * 1024;
+/// Bytes of one document.
+const MAX_TEXT: usize = 128 * 1024;
+/// Bytes of a plan whose tasks are written out.
+const MAX_PLAN: usize = 64 * 1024;
+const MAX_TURNS: u32 = 150;
+const MAX_LINES: usize = 40;
+
+/// Keeps for the conversation's next process why its work was refused.
+pub(crate) fn note_refusal(session: &Path, reason: &str) -> Result<(), Trouble> {
+    let path = session.join(REFUSAL_FILE);
+    std::fs::write(&path, reason).map_err(|error| Trouble::io("writing", &path, &error))
+}
+
+/// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
+pub(crate) fn note_extension(session: &Path, attempt: u32) -> Result<(), Trouble> {
+    let path = session.join(format!("{EXTENSION_PREFIX}{attempt}"));
+    std::fs::write(&path, "").map_err(|error| Trouble::io("writing", &path, &error))
+}
+
+/// What an agent's attempt is for.
+pub(crate) fn kind_of(run: &Run, task: &AgentTask) -> Result<JobKind, Trouble> {
+    if matches!(task.purpose, Purpose::Answer { .. }) {
+        return Ok(JobKind::Answer);
+    }
+    let strange = |work: &str| Trouble::new(format!("no agent of ours works at `{work}` (stage `{}`)", task.stage));
+    match work_of(run, task)? {
+        Work::Converse { .. } => Ok(JobKind::Converse),
+        Work::Produce { artifact, .. } => match artifact {
+            ArtifactKind::Scope => Ok(JobKind::Scope),
+            ArtifactKind::Research => Ok(JobKind::Research),
+            ArtifactKind::Plan => Ok(JobKind::Tasks),
+            ArtifactKind::Spec => Ok(JobKind::Spec),
+            ArtifactKind::Code => Ok(JobKind::Code),
+            ArtifactKind::Handoff => Ok(JobKind::Handoff),
+            ArtifactKind::Requirement | ArtifactKind::ValidationReport => Err(strange(artifact.word())),
+        },
+        Work::Judge { .. } => Ok(JobKind::Review),
+        Work::Pursue { .. } => Ok(JobKind::Pursue),
+        work @ (Work::Prove { .. } | Work::Delegate { .. }) => Err(strange(work.word())),
+    }
+}
+
+fn work_of<'run>(run: &'run Run, task: &AgentTask) -> Result<&'run Work, Trouble> {
+    let index = run.opened().playbook.index_of(&task.stage);
+    let index = index.ok_or_else(|| Trouble::new(format!("the playbook has no stage `{}`", task.stage)))?;
+    Ok(&run.stage(index).work)
+}
+
+pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask) -> Result<AgentJob, Trouble> {
+    let run = &*job.run;
+    let session = paths.session(&job.id.run, &task.session);
+    let desk = Desk { repos, run, task, kind: kind_of(run, task)?, own: work_of(run, task)?.artifact() };
+    let model = run.model(&task.session.role).map(ToString::to_string);
+    let previous = desk.previous()?;
+    Ok(AgentJob {
+        run: run.id.to_string(),
+        role: task.session.role.clone(),
+        kind: desk.kind,
+        model: model.ok_or_else(|| Trouble::new(format!("no model is set for the role `{}`", task.session.role)))?,
+        workspace: paths.workspace(&run.id).display().to_string(),
+        request: run.opened().request.clone(),
+        requirement: desk.given(ArtifactKind::Requirement)?,
+        conversation: conversation(run),
+        scope: desk.given(ArtifactKind::Scope)?,
+        research: desk.given(ArtifactKind::Research)?,
+        spec: desk.given(ArtifactKind::Spec)?,
+        plan: desk.plan(),
+        pulse: desk.pulse(),
+        iteration: desk.iteration(),
+        question: match &task.purpose {
+            Purpose::Answer { question } => Some(question.clone()),
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => None,
+        },
+        memory: desk.memory()?,
+        tried: desk.tried(previous.is_some()),
+        notes: desk.notes(),
+        previous,
+        diff: desk.diff()?,
+        proof: run.proof.as_ref().filter(|_| desk.kind == JobKind::Review).map(report::proof_text),
+        answers: answers(run, task),
+        refusal: std::fs::read_to_string(session.join(REFUSAL_FILE)).ok(),
+        extensions: extensions(&session, task.session.attempt),
+        minutes: minutes(job, task),
+        max_turns: MAX_TURNS,
+    })
+}
+
+/// Everything that is known when an attempt is prepared.
+struct Desk<'a> {
+    repos: &'a Repos,
+    run: &'a Run,
+    task: &'a AgentTask,
+    kind: JobKind,
+    /// What the stage itself makes.
+    own: Option<ArtifactKind>,
+}
+
+impl Desk<'_> {
+    /// The newest document of a kind, for those who work from it and not on it.
+    fn given(&self, kind: ArtifactKind) -> Result<Option<String>, Trouble> {
+        match self.run.latest(kind).filter(|_| self.own != Some(kind)) {
+            Some(artifact) => self.text_of(artifact),
+            None => Ok(None),
+        }
+    }
+
+    fn text_of(&self, artifact: &Artifact) -> Result<Option<String>, Trouble> {
+        let Some(path) = &artifact.path else { return Ok(None) };
+        let bytes = self.repos.private.read_file(&to_git(&artifact.commit)?, path)?;
+        Ok(bytes.map(|bytes| clip(&String::from_utf8_lossy(&bytes), MAX_TEXT)))
+    }
+
+    /// What the stage made last. Code stands in the workspace; an earlier verdict would only lead a judge.
+    fn previous(&self) -> Result<Option<String>, Trouble> {
+        let silent = match self.kind {
+            JobKind::Code | JobKind::Handoff | JobKind::Pursue | JobKind::Review | JobKind::Converse => true,
+            JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Answer => false,
+        };
+        match self.made().last().filter(|_| !silent) {
+            Some(artifact) => self.text_of(artifact),
+            None => Ok(None),
+        }
+    }
+
+    fn made(&self) -> Vec<&Artifact> {
+        self.run.artifacts.iter().filter(|artifact| artifact.stage == self.task.stage).collect()
+    }
+
+    /// Earlier versions in a line each; the last one only if it is not shown whole.
+    fn tried(&self, shown: bool) -> Vec<String> {
+        let tells = match (self.kind, &self.task.purpose) {
+            (JobKind::Review | JobKind::Answer | JobKind::Converse, _) | (_, Purpose::Pulse { .. }) => false,
+            (
+                JobKind::Spec
+                | JobKind::Tasks
+                | JobKind::Scope
+                | JobKind::Research
+                | JobKind::Code
+                | JobKind::Handoff
+                | JobKind::Pursue,
+                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. },
+            ) => true,
+        };
+        let made = self.made();
+        let made = made.get(..made.len().saturating_sub(usize::from(shown))).unwrap_or_default();
+        let from = made.len().saturating_sub(MAX_LINES);
+        made[from..].iter().filter(|_| tells).map(|artifact| version_line(artifact)).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let notes = self.run.notes.iter().filter(|note| note.stage == self.task.stage);
+        shorten(&notes.zip(1..).map(|(note, round)| note_text(round, note)).collect::<Vec<_>>())
+    }
+
+    fn memory(&self) -> Result<Option<String>, Trouble> {
+        let memory = self.repos.private.read_file(&Repos::base_commit(self.run)?, ".autonomous/memory.md")?;
+        Ok(memory.map(|bytes| clip(&String::from_utf8_lossy(&bytes), MAX_TEXT)))
+    }
+
+    /// The change that is judged, or that a question can be about.
+    fn diff(&self) -> Result<Option<String>, Trouble> {
+        let about_code = self.own.is_some_and(|own| own.is_code() || own == ArtifactKind::ValidationReport);
+        let wanted = self.kind == JobKind::Review || (self.kind == JobKind::Answer && about_code);
+        let Some(code) = self.run.code().filter(|_| wanted) else { return Ok(None) };
+        let base = Repos::base_commit(self.run)?;
+        Ok(Some(match self.repos.private.diff_capped(&base, &to_git(&code.commit)?, MAX_DIFF)? {
+            CappedDiff::Whole(text) => text,
+            CappedDiff::CutOff(text) => format!("{text}\n[the diff goes on; read the files]\n"),
+        }))
+    }
+
+    /// The plan and how its tasks stand. Whoever does one task is shown the others by their titles only.
+    fn plan(&self) -> Option<String> {
+        let plan = self.run.plan.as_ref().filter(|_| self.own != Some(ArtifactKind::Plan))?;
+        let mut text = format!("{}\n", plan.summary.trim());
+        let worked = self.run.tasks.iter().any(|state| state.status != TaskStatus::Waiting);
+        for (state, number) in self.run.tasks.iter().zip(1..) {
+            let stands = match self.task.purpose {
+                Purpose::Pulse { number: now } if number < now => " [done]",
+                Purpose::Pulse { number: now } if number == now => " [now]",
+                Purpose::Pulse { .. } => " [later]",
+                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. } => "",
+            };
+            let word = if worked { format!(" [{}]", state.status.word()) } else { stands.to_owned() };
+            text.push_str(&format!("\n{number}. `{}`{word} {}", state.task.id, state.task.title));
+        }
+        text.push('\n');
+        if !matches!(self.task.purpose, Purpose::Pulse { .. }) {
+            for state in &self.run.tasks {
+                text.push_str(&format!("\n{}\n", task_text(&state.task)));
+            }
+        }
+        Some(clip(&text, MAX_PLAN))
+    }
+
+    fn pulse(&self) -> Option<PulseJob> {
+        let Purpose::Pulse { number } = self.task.purpose else { return None };
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let state = self.run.tasks.get(index)?;
+        let made = self.made();
+        let done = made[made.len().saturating_sub(index)..].iter();
+        Some(PulseJob {
+            number,
+            of: self.run.pulses(),
+            title: state.task.title.clone(),
+            text: task_text(&state.task),
+            done: done.map(|artifact| format!("{}{}", artifact.title, count(artifact))).collect(),
+        })
+    }
+
+    fn iteration(&self) -> Option<IterationJob> {
+        let Purpose::Iterate { number } = self.task.purpose else { return None };
+        let index = self.run.opened().playbook.index_of(&self.task.stage)?;
+        let Work::Pursue { iterations } = self.run.stage(index).work else { return None };
+        let granted = self.run.stages.get(index)?.iterations_granted;
+        let earlier: Vec<String> =
+            self.run.reflections.iter().zip(1..).map(|(said, number)| reflection_text(number, said)).collect();
+        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier) })
+    }
+}
+
+fn version_line(artifact: &Artifact) -> String {
+    format!("version {}: {}{}", artifact.version, artifact.title, count(artifact))
+}
+
+fn count(artifact: &Artifact) -> String {
+    match artifact.files.len() {
+        0 => String::new(),
+        1 => " (1 file)".to_owned(),
+        files => format!(" ({files} files)"),
+    }
+}
+
+fn task_text(task: &Task) -> String {
+    let mut text = format!("# `{}` {}\n\n{}\n", task.id, task.title, task.description.trim());
+    if !task.files.is_empty() {
+        text.push_str(&format!("\nFiles it is expected to touch: {}\n", task.files.join(", ")));
+    }
+    for check in &task.checks {
+        text.push_str(&format!("\nCheck `{}`: `{}`\n", check.name, check.command));
+    }
+    text
+}
+
+fn reflection_text(number: u32, said: &Reflection) -> String {
+    let mut text = format!("iteration {number} ({} %): {}", said.progress, said.content.trim());
+    if !said.issues.is_empty() {
+        text.push_str(&format!("\nIn the way: {}", said.issues.join("; ")));
+    }
+    if !said.next_action.trim().is_empty() {
+        text.push_str(&format!("\nNext: {}", said.next_action.trim()));
+    }
+    text
+}
+
+fn note_text(round: u32, note: &Note) -> String {
+    let kind = match note.kind {
+        NoteKind::Approval => "approved, with notes",
+        NoteKind::Feedback => "sent back",
+        NoteKind::Validation => "validation failed",
+        NoteKind::Guidance => "guidance",
+        NoteKind::Correction => "correction",
+    };
+    format!("round {round}, {} ({kind}): {}", note.by, note.text)
+}
+
+fn conversation(run: &Run) -> Vec<String> {
+    shorten(&run.conversation.iter().map(|said| format!("{}: {}", said.by, said.text)).collect::<Vec<_>>())
+}
+
+fn answers(run: &Run, task: &AgentTask) -> Vec<PastAnswer> {
+    let same = |session: &domain::Session| session.role == task.session.role && session.visit == task.session.visit;
+    let of_session = run.answers.iter().filter(|answer| same(&answer.session));
+    of_session
+        .map(|answer| PastAnswer { question: answer.question.question.clone(), answer: answer.answer.clone() })
+        .collect()
+}
+
+/// How often earlier processes of the conversation asked for more time.
+fn extensions(session: &Path, attempt: u32) -> u32 {
+    let earlier = |attempt: &u32| session.join(format!("{EXTENSION_PREFIX}{attempt}")).exists();
+    u32::try_from((1..attempt).filter(earlier).count()).unwrap_or(u32::MAX)
+}
+
+fn minutes(job: &Job, task: &AgentTask) -> Option<u32> {
+    let whole = task.deadline.duration_since(wished_at(&job.run, &job.id)).as_mins();
+    u32::try_from(whole).ok().filter(|minutes| *minutes > 0)
+}

@@ -1,0 +1,106 @@
+//! Opens a pull request for the pushed branch, or finds the one an earlier try opened.
+
+use std::fmt::Write as _;
+
+use domain::{CommitId, Outcome, Run};
+use engine::{Job, boundary};
+
+use crate::artifacts::one_line;
+use crate::forge::{self, Forge, ForgeError, NewPull};
+use crate::git::Remote;
+use crate::hands::Hands;
+use crate::report;
+use crate::repos::{Repos, to_git};
+use crate::trouble::Trouble;
+
+/// The only host that a token is sent to unless somebody said which API it is for.
+const HOST: &str = "github.com";
+
+pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
+    let (paths, run, commit) = (hands.paths.clone(), job.run.clone(), to_git(commit)?);
+    let prepare = move || {
+        let repos = Repos::open(&paths, &run)?;
+        let Some(remote) = repos.user.remote(&repos.base)? else { return Ok(None) };
+        let template = forge::pull_request_template(&repos.private, &commit)?;
+        Ok(Some((remote, new_pull(&run, &repos, template.as_deref()))))
+    };
+    let refused = |reason: String| Ok(Outcome::PullRequestRefused { reason });
+    let Some((remote, new)) = hands.blocking(&job.id.run, prepare).await? else {
+        return refused("there is no remote to open it on; add one with `git remote add`, then retry".to_owned());
+    };
+    let forge = match forge_of(hands, &remote) {
+        Ok(forge) => forge,
+        Err(reason) => return refused(reason),
+    };
+    boundary("pull_request.before");
+    let opened = forge.open_pull_request(&new).await;
+    boundary("pull_request.after");
+    match opened {
+        Ok(pull) => Ok(Outcome::PullRequestOpened { url: pull.url }),
+        Err(error) => refused(words(&error)),
+    }
+}
+
+fn forge_of(hands: &Hands, remote: &Remote) -> Result<Forge, String> {
+    let settings = &hands.forge;
+    let host = forge::host_of(&remote.url).map_err(|error| words(&error))?;
+    if settings.api.is_none() && host != HOST {
+        return Err(format!(
+            "`{host}` is not {HOST}, so the token is not sent there; set GITHUB_API_URL to its API (for example \
+             `https://{host}/api/v3`) and GITHUB_TOKEN to a token for it where the server runs, then retry"
+        ));
+    }
+    let forge = Forge::for_remote(&remote.url, settings.token.clone(), settings.api.clone());
+    forge.map_err(|error| {
+        let where_to = if matches!(error, ForgeError::NoToken { .. }) { "; set it as GITHUB_TOKEN" } else { "" };
+        format!("{}{where_to}", words(&error))
+    })
+}
+
+fn words(error: &ForgeError) -> String {
+    let trouble = Trouble::of(error);
+    error.hint().map_or_else(|| trouble.to_string(), |hint| format!("{trouble} ({hint})"))
+}
+
+fn new_pull(run: &Run, repos: &Repos, template: Option<&str>) -> NewPull {
+    // Names the run alone: another try of the same run must find what the first one opened.
+    let marker = format!("<!-- holdpoint-run: {} -->", run.id);
+    NewPull {
+        head: repos.branch.to_string(),
+        base: repos.base.to_string(),
+        title: title(run),
+        body: forge::body(&summary(run), template, &marker),
+        marker,
+        draft: false,
+    }
+}
+
+fn title(run: &Run) -> String {
+    let spec = run.latest(domain::ArtifactKind::Spec).map(|spec| spec.title.clone());
+    spec.unwrap_or_else(|| one_line(&run.opened().request))
+}
+
+/// What a reviewer wants to know: what was asked, what was done, what was checked.
+fn summary(run: &Run) -> String {
+    let mut text = String::new();
+    let mut line = |words: &str| writeln!(text, "{words}").expect("writing to a String cannot fail");
+    line("## Request\n");
+    for words in run.opened().request.trim().lines() {
+        line(&format!("> {words}"));
+    }
+    line("\n## What was done\n");
+    for artifact in run.artifacts.iter().filter(|artifact| artifact.kind.is_code()) {
+        line(&format!("- {}", artifact.title));
+    }
+    for state in &run.tasks {
+        line(&format!("- `{}` {}: {}", state.task.id, state.task.title, state.status.word()));
+    }
+    if let Some(review) = &run.review {
+        line(&format!("\n## Review\n\n{}", review.summary.trim()));
+    }
+    if let Some(proof) = &run.proof {
+        line(&format!("\n## Checks\n\n{}", report::proof_text(proof)));
+    }
+    line(&format!("\nMade by Holdpoint, run `{}`.", run.id));
+    text
+}
