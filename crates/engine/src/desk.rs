@@ -247,6 +247,10 @@ impl Desk {
             recorded.push(one);
         }
         let removed: Vec<u32> = gone(&before, &after);
+        if !removed.is_empty() && after.open_effects.keys().any(|open| *open <= before.effects_requested) {
+            // What the run wished for earlier has its turn now.
+            self.backlog = true;
+        }
         let finished = one.fence.map(|fence| fence.number);
         if let Some(number) = finished.filter(|number| self.flights.number(&one.run) == Some(*number)) {
             // Its slot is free for what follows; the flight itself lands once the report is stored.
