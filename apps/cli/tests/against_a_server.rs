@@ -18,6 +18,9 @@ use axum::{
 };
 use serde_json::{Value, json};
 
+/// A run that is compared with the fake's own.
+const OTHER: &str = "bbbbbb-000000";
+
 /// What the fake was asked, in order.
 type Heard = Arc<Mutex<Vec<(String, Value, HeaderMap)>>>;
 
@@ -41,7 +44,11 @@ impl Fake {
         let router = Router::new()
             .route("/healthz", get(|| async { "ok" }))
             .route("/api/runs", get(runs).post(start))
+            .route("/api/runs/batch", post(several))
+            .route("/api/runs/variants", post(several))
+            .route("/api/compare", get(compare))
             .route("/api/runs/{id}", get(show))
+            .route("/api/runs/{id}/plan", get(plan))
             .route("/api/runs/{id}/events", get(events))
             .route("/api/runs/{id}/why", get(why))
             .route("/api/runs/{id}/{action}", post(act))
@@ -118,7 +125,7 @@ fn refuse(answers: &Answers, id: &str, headers: &HeaderMap) -> Option<Response> 
     if headers.get("authorization").is_none_or(|token| token != "Bearer secret") {
         return Some(problem(401, "unauthorized", "the token is wrong"));
     }
-    let known = answers.run["id"].as_str().unwrap().starts_with(id);
+    let known = answers.run["id"].as_str().unwrap().starts_with(id) || id == OTHER;
     (!known).then(|| problem(404, "no_such_run", &format!("there is no run `{id}`")))
 }
 
@@ -144,6 +151,29 @@ async fn playbooks(Query(asked): Query<std::collections::BTreeMap<String, String
 async fn start(State(answers): State<Answers>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     answers.heard.lock().unwrap().push(("start".to_owned(), body, headers));
     (StatusCode::CREATED, Json(answers.run)).into_response()
+}
+
+/// Starts all but the last.
+async fn several(State(answers): State<Answers>, headers: HeaderMap, Json(body): Json<Value>) -> Json<Value> {
+    answers.heard.lock().unwrap().push(("several".to_owned(), body, headers));
+    let problem = json!({"code": "bad_request", "message": "no", "hint": "look again"});
+    Json(json!({"group": answers.run["id"], "items": [
+        {"index": 1, "request": "add a", "run": answers.run["id"]}, {"index": 2, "request": "b", "problem": problem},
+    ]}))
+}
+
+async fn compare(State(answers): State<Answers>) -> Json<Value> {
+    let run = |id: &Value, hold: &Value| {
+        json!({"id": id, "request": "add a", "status": "awaiting_approval", "tasks": 0, "files": ["a"], "added": 1,
+            "deleted": 0, "checksPassed": 1, "checksFailed": 0, "usd": 0.5, "inputTokens": 1, "outputTokens": 1,
+            "seconds": 5, "hold": hold})
+    };
+    let runs = [run(&answers.run["id"], &answers.run["hold"]), run(&json!(OTHER), &Value::Null)];
+    Json(json!({"runs": runs, "common": ["a"], "pairs": []}))
+}
+
+async fn plan() -> Json<Value> {
+    Json(json!({"summary": "s", "tasks": []}))
 }
 
 async fn show(State(answers): State<Answers>, UrlPath(id): UrlPath<String>, headers: HeaderMap) -> Response {
@@ -287,6 +317,131 @@ fn a_decision_the_hold_does_not_take_is_not_sent() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output.stderr).contains("it takes: approve"));
     assert!(fake.heard().is_empty());
+}
+
+#[test]
+fn a_plan_is_printed_for_editing_and_handed_in_from_a_file() {
+    let mut run = held("approval", &["approve", "modify_plan", "ask"]);
+    let made = json!({"type": "plan", "stage": "planning", "version": 1, "path": "p", "commit": "c", "digest": "d",
+        "title": "t", "files": [], "createdAt": "2026-11-15T20:00:00Z"});
+    run["artifacts"] = json!([made]);
+    run["hold"]["artifact"] = made;
+    let fake = Fake::new(run);
+    let printed = fake.call(&["plan", "0193"]);
+    assert_eq!(serde_json::from_slice::<Value>(&printed.stdout).unwrap(), json!({"summary": "s", "tasks": []}));
+    fs::write(fake.path("plan.json"), &printed.stdout).unwrap();
+    let file = fake.path("plan.json").display().to_string();
+    let output = fake.call(&["decide", "0193", "modify-plan", "--file", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    let (action, body) = fake.heard().remove(0);
+    assert_eq!((action.as_str(), &body["decision"]), ("decide", &json!("modify_plan")));
+    assert_eq!(body["text"].as_str().unwrap().as_bytes(), printed.stdout);
+    let output = fake.call(&["decide", "0193", "modify_plan", "--edit"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output.stderr).contains("no terminal"), "{}", said(&output.stderr));
+    assert_eq!(fake.call(&["decide", "0193", "modify_plan", "--file", "/nonexistent"]).status.code(), Some(2));
+    assert_eq!(fake.heard().len(), 1);
+}
+
+#[test]
+fn a_run_is_paused_resumed_and_put_right() {
+    let fake = Fake::new(held("paused", &["resume", "cancel"]));
+    for arguments in [
+        &["pause", "0193", "--reason", "lunch"][..],
+        &["resume", "0193"],
+        &["overturn", "0193", "2", "use", "blue"],
+        &["run", "x", "--agents", "2", "--on-failure", "stop", "--autonomous", "--review", "--pr"],
+    ] {
+        let output = fake.call(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", said(&output.stderr));
+    }
+    let mut heard = fake.heard();
+    let (_, started) = heard.pop().unwrap();
+    let expected = [
+        ("pause".to_owned(), json!({"reason": "lunch"})),
+        ("resume".to_owned(), json!({"digest": "digest-1"})),
+        ("overturn".to_owned(), json!({"assumption": 2, "answer": ["use blue"]})),
+    ];
+    assert_eq!(heard, expected);
+    assert_eq!((&started["playbook"], &started["agents"]), (&json!("goal"), &json!(2)));
+    assert_eq!(
+        (&started["onFailure"], &started["review"], &started["createPr"]),
+        (&json!("stop"), &json!(true), &json!(true))
+    );
+    assert_eq!(fake.call(&["run", "x", "--autonomous", "--playbook", "team"]).status.code(), Some(2));
+    assert_eq!(fake.call(&["run", "x", "--on-failure", "explode"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_batch_is_read_from_standard_input_and_tells_what_was_not_started() {
+    let fake = Fake::new(run("completed"));
+    let list = "# two\n\nadd a\nadd b\n";
+    let mut command = holdpoint(fake.home.path());
+    let output = command.args(["run", "--batch", "-", "--agents", "2"]).write_stdin(list).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output.stderr));
+    let table = said(&output.stdout);
+    assert!(table.contains("0193f2c4") && table.contains("not started: no"), "{table}");
+    let (_, body) = fake.heard().remove(0);
+    let requests: Vec<&Value> = body["runs"].as_array().unwrap().iter().map(|run| &run["request"]).collect();
+    assert_eq!((requests, &body["runs"][1]["agents"]), (vec![&json!("add a"), &json!("add b")], &json!(2)));
+    let mut command = holdpoint(fake.home.path());
+    command.args(["run", "--batch", "-"]).write_stdin("# nothing\n").assert().code(2);
+    let mut command = holdpoint(fake.home.path());
+    command.args(["run", "--batch", "-"]).write_stdin("[{\"request\": 7}]").assert().code(2);
+    assert_eq!(fake.call(&["run", "--batch", "/nonexistent"]).status.code(), Some(2));
+    assert_eq!(fake.heard().len(), 1);
+}
+
+#[test]
+fn variants_carry_the_persons_approaches() {
+    let fake = Fake::new(run("completed"));
+    let output = fake.call(&["run", "add a", "--variants", "3", "--variant", "with a table", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output.stderr));
+    let (_, body) = fake.heard().remove(0);
+    assert_eq!((&body["count"], &body["approaches"]), (&json!(3), &json!(["with a table"])));
+    assert_eq!(body["run"]["request"], "add a");
+}
+
+#[test]
+fn adopting_a_run_approves_it_first_and_asks_before() {
+    let fake = Fake::new(held("review", &["approve", "create_pr", "cancel"]));
+    assert_eq!(fake.call(&["compare", "0193", OTHER]).status.code(), Some(0));
+    let output = fake.call(&["compare", "0193", OTHER, "--adopt", "0193"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output.stderr));
+    assert!(fake.heard().is_empty(), "nobody said yes");
+    assert_eq!(fake.call(&["compare", "0193", OTHER, "--adopt", OTHER, "--yes"]).status.code(), Some(1));
+    assert_eq!(fake.call(&["compare", "0193", OTHER, "--adopt", "zzz", "--yes"]).status.code(), Some(2));
+    assert!(fake.heard().is_empty(), "only what waits for its review can be adopted");
+    let output = fake.call(&["compare", "0193", OTHER, "--adopt", "0193", "--yes"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output.stderr));
+    let heard = fake.heard();
+    assert_eq!(heard[0], ("approve".to_owned(), json!({"digest": "digest-1"})));
+    assert_eq!(heard[1].0, "cancel");
+    assert!(heard[1].1["reason"].as_str().unwrap().contains("0193f2c4"), "{heard:?}");
+}
+
+#[test]
+fn a_yes_that_comes_too_late_cancels_nothing() {
+    let mut run = held("review", &["approve", "cancel"]);
+    run["hold"]["digest"] = json!("digest-0");
+    let fake = Fake::new(run);
+    let output = fake.call(&["compare", "0193", OTHER, "--adopt", "0193", "--yes"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output.stderr).contains("what was shown has changed"), "{}", said(&output.stderr));
+    assert_eq!(fake.heard().len(), 1, "only the yes was sent");
+}
+
+#[test]
+fn named_steps_are_printed_one_per_line() {
+    let mut run = run("completed");
+    let step =
+        |step: &str, task: Value| json!({"step": step, "at": "2026-11-15T20:00:00Z", "task": task, "detail": "x"});
+    run["checkpoints"] = json!([step("QUEUED", Value::Null), step("SUBTASK_TESTING", json!("api"))]);
+    let fake = Fake::new(run);
+    let printed = said(&fake.call(&["events", "0193", "--steps"]).stdout);
+    assert_eq!(printed, "20:00:00 QUEUED               x\n20:00:00 SUBTASK_TESTING      api: x\n");
+    let lines = said(&fake.call(&["events", "0193", "--steps", "--json"]).stdout);
+    assert_eq!(lines.lines().count(), 2);
 }
 
 #[test]

@@ -113,8 +113,10 @@ async fn the_repositorys_file_tightens_and_never_loosens() {
     let file = bench.repository.join(".autonomous/config.json");
     std::fs::create_dir(file.parent().unwrap()).unwrap();
     let text = json!({
-        "defaultRunConfig": {"trustMode": {"planning": "auto", "fixes": "manual"}, "maxClarifications": 50},
-        "git": {"autoMerge": true, "requireApprovalFor": ["implementation"]},
+        "defaultRunConfig": {"trustMode": {"planning": "auto", "fixes": "manual"}, "maxClarifications": 50,
+            "maxConcurrency": 2},
+        "git": {"autoMerge": true, "review": true, "requireApprovalFor": ["implementation", "reviewing"]},
+        "protectedPaths": ["billing/"],
         "checks": [{"name": "test", "command": "true"}],
         "excludePaths": ["*.log"],
     });
@@ -122,6 +124,8 @@ async fn the_repositorys_file_tightens_and_never_loosens() {
     commit(&bench.repository);
     let mut body = bench.new_run("add a page");
     body["trust"] = json!({"implementation": "auto"});
+    body["agents"] = json!(7);
+    body["review"] = json!(false);
     let (status, run) = bench.post("/api/runs", &body).await;
     assert_eq!(status, StatusCode::CREATED, "{run}");
     let (_, events) = bench.get(&format!("/api/runs/{}/events", run["id"].as_str().unwrap())).await;
@@ -129,6 +133,12 @@ async fn the_repositorys_file_tightens_and_never_loosens() {
     assert_eq!(config["trust"], json!({"planning": "manual", "implementation": "manual", "fixes": "manual"}));
     assert_eq!((&config["maxClarifications"], &config["git"]["autoMerge"]), (&json!(3), &json!(false)));
     assert_eq!((&config["checks"][0]["name"], &config["excludePaths"]), (&json!("test"), &json!(["*.log"])));
+    assert_eq!((&config["maxConcurrency"], &config["git"]["review"]), (&json!(2), &json!(true)));
+    assert_eq!(config["risk"]["protected"], json!(["billing/"]));
+    assert_eq!(config["requireApproval"], json!(["implementation", "reviewing"]));
+    std::fs::write(&file, json!({"git": {"requireApprovalFor": ["deploy"]}}).to_string()).unwrap();
+    commit(&bench.repository);
+    check(&bench, json!({}), "project", "bad_project_config").await;
     std::fs::write(&file, "{\"git\": 7}").unwrap();
     commit(&bench.repository);
     check(&bench, json!({}), "project", "bad_project_config").await;

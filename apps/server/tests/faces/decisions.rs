@@ -88,7 +88,10 @@ async fn a_decision_the_hold_does_not_take_is_refused_with_those_it_takes() {
     let digest = &run["hold"]["digest"];
     let (status, problem) = bench.post(&path, &json!({"digest": digest, "decision": "raise", "usd": 1.0})).await;
     assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("not_allowed")));
-    assert!(problem["hint"].as_str().unwrap().contains("approve, reject, suggest, cancel"), "{problem}");
+    assert!(
+        problem["hint"].as_str().unwrap().contains("approve, reject, suggest, modify_plan, ask, cancel"),
+        "{problem}"
+    );
     let (status, problem) = bench.post(&path, &json!({"digest": digest, "decision": "dance"})).await;
     assert_eq!((status, &problem["field"]), (StatusCode::BAD_REQUEST, &json!("decision")));
     let (status, problem) = bench.post(&path, &json!({"digest": digest, "decision": "reject", "text": " "})).await;

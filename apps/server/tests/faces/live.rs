@@ -186,3 +186,46 @@ async fn a_watcher_that_never_reads_is_given_up_and_holds_up_nobody() {
     }
     assert!(heard <= sent, "{heard} of {sent}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_watches_a_run_with_its_children_sees_what_happens_in_the_runs_of_its_tasks() {
+    let bench = Bench::start().await;
+    let mut body = bench.new_run("slow tasks");
+    body["playbook"] = json!("team");
+    body["models"] = json!({"*": "scripted/demo"});
+    body["skipClarification"] = json!(true);
+    let (_, run) = bench.post("/api/runs", &body).await;
+    let id = run["id"].as_str().unwrap();
+    let planned = bench.held(id, "approval").await;
+    let mut alone = watch(&bench, &format!("?run={id}")).await;
+    let mut family = watch(&bench, &format!("?run={id}&children=true")).await;
+    assert_eq!(next(&mut family).await.unwrap()["message"], "snapshot");
+    assert_eq!(bench.decide(&planned, json!({"decision": "approve"})).await.0, reqwest::StatusCode::OK);
+    let child = loop {
+        let message = next(&mut family).await.unwrap();
+        if message["message"] == "event" && message["event"]["run"] != id {
+            assert_eq!((&message["event"]["type"], &message["run"]["parent"]), (&json!("RUN_STARTED"), &json!(id)));
+            break message["event"]["run"].as_str().unwrap().to_owned();
+        }
+    };
+    let event = AgentEvent::MessageDelta { turn: 1, text: "working".to_owned() };
+    let activity = Activity { run: child.parse().unwrap(), stage: "implementing".to_owned(), event };
+    bench.activity.send(activity).unwrap();
+    loop {
+        let message = next(&mut family).await.unwrap();
+        if message["message"] == "activity" {
+            assert_eq!((&message["run"], &message["data"]["stage"]), (&json!(child), &json!("implementing")));
+            break;
+        }
+    }
+    bench.wait_for(id, |run| run["tasks"][1]["status"] == "working").await;
+    loop {
+        let message = next(&mut alone).await.unwrap();
+        if message["message"] == "event" {
+            assert_eq!(message["event"]["run"], id);
+        }
+        if message["event"]["type"] == "CHILD_STARTED" {
+            break;
+        }
+    }
+}

@@ -1,12 +1,13 @@
-//! Actors in place of agents: they hand in at once, ask when the request says `ask`, and never end on `linger`.
+//! Actors in place of agents: they hand in at once, ask when the request says `ask`, and never end on `linger`; those
+//! of tasks never end on `slow tasks`.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use domain::{
-    AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Proof, Question,
-    ResponseType, Review, Run, Severity, SpendReport, Submission, Verdict,
+    AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Plan, Proof, Purpose,
+    Question, ResponseType, Review, Run, Severity, SpendReport, Submission, Task, Verdict, Work,
 };
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
@@ -54,7 +55,9 @@ impl EffectRunner for Actors {
 
 async fn act(job: &Job, task: &AgentTask) -> Outcome {
     let request = job.run.opened().request.as_str();
-    if request.contains("linger") {
+    let index = job.run.current_stage().unwrap();
+    let work = job.run.stage(index).work.clone();
+    if request.contains("linger") || (request.contains("slow tasks") && job.run.opened().parent.is_some()) {
         std::future::pending::<()>().await;
     }
     let spend = SpendReport {
@@ -66,8 +69,13 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
         cost: Some(Micros(1_500)),
     };
     job.spend.report(spend).await;
-    let end = match task.stage.as_str() {
-        "planning" if request.contains("ask") && job.run.answers.is_empty() => AgentEnd::Asked {
+    let end = match (&task.purpose, &work, work.artifact()) {
+        (Purpose::Answer { .. }, _, _) => AgentEnd::Answered { text: "It is the shortest.".to_owned() },
+        (_, Work::Converse { .. }, _) if job.run.conversation.is_empty() => {
+            AgentEnd::Said { ready: false, message: "Which pages?".to_owned() }
+        }
+        (_, Work::Converse { .. }, _) => AgentEnd::Said { ready: true, message: "All pages.".to_owned() },
+        (_, _, Some(ArtifactKind::Spec)) if request.contains("ask") && job.run.answers.is_empty() => AgentEnd::Asked {
             questions: vec![Question {
                 question: "Which colour?".to_owned(),
                 context: "The page has none.".to_owned(),
@@ -76,9 +84,7 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
                 ..Question::text("")
             }],
         },
-        "planning" => submitted(task, ArtifactKind::Spec, 'b', None),
-        "implementation" => submitted(task, ArtifactKind::Code, 'c', None),
-        _ => {
+        (_, Work::Judge { .. }, _) => {
             let review = Review {
                 verdict: Verdict::Pass,
                 severity: Severity::Minor,
@@ -87,6 +93,9 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
             };
             submitted(task, ArtifactKind::ValidationReport, 'c', Some(review))
         }
+        (_, _, Some(kind)) if kind.is_code() => submitted(task, kind, 'c', None),
+        (_, _, Some(kind)) => submitted(task, kind, 'b', None),
+        (_, _, None) => AgentEnd::Crashed { reason: "there is nothing to make".to_owned() },
     };
     Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
 }
@@ -98,9 +107,24 @@ fn submitted(task: &AgentTask, kind: ArtifactKind, at: char, review: Option<Revi
         summary: String::new(),
         decisions: Vec::new(),
         review,
-        plan: None,
+        plan: (kind == ArtifactKind::Plan).then(plan),
         reflection: None,
     }))
+}
+
+/// Two tasks at once, then one.
+fn plan() -> Plan {
+    let task = |id: &str, depends_on: &[&str]| Task {
+        id: id.to_owned(),
+        title: format!("Do {id}"),
+        description: format!("All of {id}."),
+        depends_on: depends_on.iter().map(|id| (*id).to_owned()).collect(),
+        parent: None,
+        files: Vec::new(),
+        checks: Vec::new(),
+    };
+    let tasks = vec![task("store", &[]), task("page", &[]), task("api", &["store"])];
+    Plan { summary: "Three tasks.".to_owned(), tasks }
 }
 
 fn made(stage: &str, version: u32, kind: ArtifactKind, at: char) -> Artifact {

@@ -99,20 +99,47 @@ impl Bench {
         self.wait(run["id"].as_str().unwrap(), status).await
     }
 
+    /// Starts a run of several agents.
+    pub(crate) async fn team(&self, request: &str) -> Value {
+        let mut body = self.new_run(request);
+        body["playbook"] = json!("team");
+        body["models"] = json!({"*": "scripted/demo"});
+        let (created, run) = self.post("/api/runs", &body).await;
+        assert_eq!(created, StatusCode::CREATED, "{run}");
+        run
+    }
+
     /// Waits until a run has that status.
     pub(crate) async fn wait(&self, id: &str, status: &str) -> Value {
+        self.wait_for(id, |run| run["status"] == status).await
+    }
+
+    /// Waits until a run waits on that kind of hold.
+    pub(crate) async fn held(&self, id: &str, kind: &str) -> Value {
+        self.wait_for(id, |run| run["hold"]["kind"] == kind).await
+    }
+
+    /// Decides on the hold a run waits on.
+    pub(crate) async fn decide(&self, run: &Value, decision: Value) -> (StatusCode, Value) {
+        let mut body = decision;
+        body["digest"] = run["hold"]["digest"].clone();
+        self.post(&format!("/api/runs/{}/decide", run["id"].as_str().unwrap()), &body).await
+    }
+
+    /// Waits until something is true of a run.
+    pub(crate) async fn wait_for(&self, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut positions = self.positions.clone();
         let reached = async {
             loop {
                 positions.mark_unchanged();
                 let (_, run) = self.get(&format!("/api/runs/{id}")).await;
-                if run["status"] == status {
+                if wanted(&run) {
                     return run;
                 }
                 positions.changed().await.unwrap();
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), reached).await.expect("the run reaches the status")
+        tokio::time::timeout(Duration::from_secs(30), reached).await.expect("the run gets there")
     }
 
     pub(crate) async fn events_in_all(&self) -> u64 {
