@@ -25,8 +25,8 @@ pub(crate) fn draw(compared: &CompareView, width: usize) -> String {
 
 fn beside(compared: &CompareView, column: usize) -> Vec<String> {
     let cells: Vec<Vec<(&'static str, String)>> = compared.runs.iter().map(facts).collect();
-    let heads = compared.runs.iter().map(|run| format!("{BOLD}{}{BOLD:#}", pad(&fit(&head(run), column - 2), column)));
-    let mut lines = vec![format!("{}{}", " ".repeat(NAMES), heads.collect::<String>().trim_end())];
+    let heads: String = compared.runs.iter().map(|run| pad(&fit(&head(run), column - 2), column)).collect();
+    let mut lines = vec![format!("{}{BOLD}{}{BOLD:#}", " ".repeat(NAMES), heads.trim_end())];
     let names: Vec<&str> = cells.first().map(|facts| facts.iter().map(|(name, _)| *name).collect()).unwrap_or_default();
     for (row, name) in names.into_iter().enumerate() {
         let values = cells.iter().map(|facts| pad(&fit(&facts[row].1, column - 2), column));
