@@ -1,4 +1,4 @@
-//! Stands in for the `holdpoint` binary in the tests of attempts: the two hidden subcommands, a
+//! Stands in for the `holdpoint` binary in the tests of attempts: the hidden subcommands, a
 //! server that can be killed, and what a test agent cannot do from a shell.
 
 use std::{
@@ -27,9 +27,30 @@ fn main() -> ExitCode {
     match what.to_str() {
         Some("shim") => main_from_stdin(),
         Some("inside") => inside::main(args),
+        Some("agent") => agent(&args.collect::<Vec<_>>()),
         Some("server") => server(&args.collect::<Vec<_>>()),
         Some("reach") => report(reach(&args.collect::<Vec<_>>())),
         _ => ExitCode::from(2),
+    }
+}
+
+/// `agent --session FOLDER --door SOCKET`: our own agent, as the binary runs it.
+fn agent(args: &[OsString]) -> ExitCode {
+    let [_, session, _, door] = args else {
+        return ExitCode::from(2);
+    };
+    let door = Path::new(door);
+    let options = agent::Options { session: session.into(), door: door.parent().unwrap_or(door).to_owned() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = runtime
+        .map_err(|error| error.to_string())
+        .and_then(|runtime| runtime.block_on(agent::run(options)).map_err(|error| error.to_string()));
+    match ended {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

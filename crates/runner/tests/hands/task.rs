@@ -1,0 +1,50 @@
+//! A worker hands over; what is risky is looked at whatever the gates say.
+
+use crate::world::{World, git, yes};
+use domain::{ArtifactKind, Ending, HoldKind, Phase, RiskKind};
+
+const SCRIPT: &str = r##"
+[[conversation]]
+role = "worker"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_pulse"
+input = { summary = "nothing yet", look_at = "-", how_to_test = "-" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "write_file"
+input = { path = "package.json", content = "{}\n" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_pulse"
+input = { summary = "added a manifest", look_at = "package.json", how_to_test = "cat package.json" }
+
+[[conversation]]
+role = "reviewer"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_review"
+input = { verdict = "pass", summary = "fine", findings = [] }
+"##;
+
+#[tokio::test]
+async fn a_handoff_is_in_the_commit_of_its_code_and_its_risks_are_shown() {
+    let world = World::new(SCRIPT);
+    let mut holds = Vec::new();
+    let run = world.work("task", "test -f package.json", |_, hold| {
+        let risks = hold.artifact.as_ref().map(|made| made.risks.clone()).unwrap_or_default();
+        holds.push((hold.kind, risks.first().map(|risk| risk.kind)));
+        yes()
+    });
+    let run = run.await;
+    assert_eq!(run.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", run.failure);
+    assert_eq!(holds[0], (HoldKind::Approval, Some(RiskKind::Dependencies)));
+    assert_eq!(holds[1].0, HoldKind::Review);
+    let handoff = run.latest(ArtifactKind::Handoff).unwrap();
+    let changed = git(&world.repo(), &["show", "--name-only", "--format=", handoff.commit.as_str()]);
+    let note = format!(".autonomous/runs/{}/handoff.md", run.id);
+    assert_eq!(changed.lines().collect::<Vec<_>>(), [note.as_str(), "package.json"]);
+    let text = world.hands.artifact_text(&run, handoff).await.unwrap();
+    assert!(text.starts_with("# Handoff") && text.contains("+++ b/package.json"), "{text}");
+    assert_eq!(run.stages[0].crashes, 1, "a handoff without a change was refused once");
+}

@@ -1,0 +1,132 @@
+//! A repository, hands and an engine in a temporary folder, and a person who decides.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::Arc;
+
+use domain::{Check, Command, Decide, Decision, Hold, ModelName, Playbook, Run, RunConfig, RunId, Start};
+use engine::{Engine, NodeId, Parts, Slots, Store};
+use runner::{ForgeSettings, Hands, HandsConfig, Models};
+use tempfile::TempDir;
+use testkit::{MemoryStore, samples};
+
+pub(crate) struct World {
+    folder: TempDir,
+    engine: Engine,
+    pub(crate) hands: Arc<Hands>,
+}
+
+impl World {
+    pub(crate) fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let repo = folder.path().join("repo");
+        std::fs::create_dir(&repo).unwrap();
+        std::fs::write(repo.join("README.md"), "# Sample\n").unwrap();
+        git(&repo, &["init", "-q", "-b", "main"]);
+        git(&repo, &["add", "-A"]);
+        git(&repo, &["commit", "-q", "-m", "start"]);
+        let path = folder.path().join("script.toml");
+        std::fs::write(&path, script).unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let hands = Hands::new(HandsConfig {
+            home: folder.path().join("home"),
+            program: program(),
+            models: Models {
+                upstreams: BTreeMap::new(),
+                scripts: BTreeMap::from([("story".to_owned(), path)]),
+                prices: broker::prices::table(),
+            },
+            forge: ForgeSettings::default(),
+            store: Arc::clone(&store),
+        });
+        let engine = Engine::start(Parts {
+            store,
+            runner: hands.clone(),
+            clock: Arc::new(jiff::Timestamp::now),
+            slots: Slots { heavy: 3, light: 8 },
+            node: NodeId("here".to_owned()),
+            sole_process: true,
+        });
+        Self { folder, engine: engine.unwrap(), hands }
+    }
+
+    pub(crate) fn repo(&self) -> PathBuf {
+        self.folder.path().join("repo")
+    }
+
+    /// Works a request to its end; `person` answers every hold.
+    pub(crate) async fn work(&self, playbook: &str, check: &str, person: impl FnMut(&Run, &Hold) -> Decision) -> Run {
+        let playbook = Playbook::built_in(playbook).unwrap();
+        let model: ModelName = "scripted/story".parse().unwrap();
+        let config = RunConfig {
+            models: playbook.roles().into_iter().map(|role| (role.to_owned(), model.clone())).collect(),
+            budget: None,
+            checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
+            ..samples::config()
+        };
+        let project = self.repo().display().to_string();
+        let request = "Make the files".to_owned();
+        let start = Start { project, request, playbook, config, by: samples::actor("ada"), parent: None };
+        let id = samples::run_id(1);
+        self.engine.submit(id.clone(), Command::Start(Box::new(start)), None).await.unwrap();
+        self.drive(&id, person).await
+    }
+
+    async fn drive(&self, id: &RunId, mut person: impl FnMut(&Run, &Hold) -> Decision) -> Run {
+        let mut positions = self.engine.positions();
+        loop {
+            positions.mark_unchanged();
+            let run = self.engine.load(id).await.unwrap().unwrap();
+            if run.is_ended() && self.engine.busy() == 0 {
+                return run;
+            }
+            if let Some(hold) = run.hold().cloned() {
+                let decision = person(&run, &hold);
+                let (digest, by) = (hold.digest.clone(), samples::actor("ada"));
+                let decide = Command::Decide(Decide { hold: hold.id, digest, decision, by });
+                let taken = self.engine.submit(id.clone(), decide, None).await;
+                taken.unwrap_or_else(|error| panic!("{error:?} at: {}", hold.summary));
+                continue;
+            }
+            positions.changed().await.unwrap();
+        }
+    }
+
+    /// A file of a branch in the user's repository.
+    pub(crate) fn file(&self, branch: &str, path: &str) -> String {
+        git(&self.repo(), &["show", &format!("{branch}:{path}")])
+    }
+
+    /// What an agent was told when its conversation began.
+    pub(crate) fn told(&self, run: &RunId, role: &str, visit: u32) -> String {
+        let session = format!("home/runs/{run}/sessions/{role}-{visit}/turns.jsonl");
+        let turns = std::fs::read_to_string(self.folder.path().join(session)).unwrap();
+        let opening: serde_json::Value = serde_json::from_str(turns.lines().next().unwrap()).unwrap();
+        opening["opening"]["user"].as_str().unwrap().to_owned()
+    }
+}
+
+pub(crate) fn yes() -> Decision {
+    Decision::Approve { notes: None }
+}
+
+pub(crate) fn git(repo: &Path, args: &[&str]) -> String {
+    let done = Process::new("git")
+        .current_dir(repo)
+        .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// The stand-in for the `holdpoint` binary.
+fn program() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let build = tests.parent().and_then(Path::parent).unwrap();
+    let program = build.join("examples/attempt-probe");
+    assert!(program.exists(), "build the examples of the runner first");
+    program
+}
