@@ -232,3 +232,65 @@ async fn a_refused_hand_in_goes_back_to_the_model_with_its_reason() {
     let last = fake.requests().pop().unwrap();
     assert!(last.to_string().contains("not accepted: no file was changed"), "{last}");
 }
+
+#[tokio::test]
+async fn what_the_person_answers_in_a_conversation_is_the_result_of_the_turn_that_asked() {
+    let says = |status: &str, message: &str| ("clarify", json!({"status": status, "message": message}));
+    let mut fake = Fake::new(vec![
+        Turn::Says("", vec![says("questions", "Which page?")]),
+        Turn::Says("", vec![says("ready", "The start page.")]),
+        Turn::Says("", vec![says("ready", "The start page, in blue.")]),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Converse);
+    assert_eq!(fake.attempt(&job).await, HandIn::Said { ready: false, message: "Which page?".into() });
+    assert!(matches!(fake.attempt(&job).await, HandIn::Said { ready: false, .. }));
+    assert_eq!(fake.calls(), 1, "asking again costs nothing");
+    job.answers.push(answer("Which page?", Some("the start page")));
+    assert_eq!(fake.attempt(&job).await, HandIn::Said { ready: true, message: "The start page.".into() });
+    job.answers.push(answer("The start page.", Some("in blue")));
+    assert_eq!(fake.attempt(&job).await, HandIn::Said { ready: true, message: "The start page, in blue.".into() });
+    let sent = fake.requests().pop().unwrap()["messages"].to_string();
+    assert!(sent.contains("The person answers:\\nthe start page") && sent.contains("in blue"), "{sent}");
+    assert_eq!(fake.calls(), 3);
+}
+
+#[tokio::test]
+async fn more_time_is_asked_for_once_and_the_conversation_goes_on_when_it_is_granted() {
+    let longer = |minutes: u32| ("request_extension", json!({"minutes": minutes, "reason": "slow tests"}));
+    let mut fake = Fake::new(vec![
+        Turn::Says("", vec![longer(20)]),
+        Turn::Says("", vec![longer(5)]),
+        Turn::Says("", vec![("reflect", json!({"goal_achieved": true, "progress": 1, "content": "met"}))]),
+    ])
+    .await;
+    let mut job = fake.job(JobKind::Pursue);
+    let asked = |minutes| HandIn::Extension { minutes, reason: "slow tests".into() };
+    assert_eq!(fake.attempt(&job).await, asked(20));
+    assert_eq!(fake.attempt(&job).await, asked(20), "a restart is not a yes");
+    (job.extensions, job.minutes) = (1, Some(30));
+    assert_eq!(fake.attempt(&job).await, asked(5), "one yes is good for one request");
+    job.extensions = 2;
+    assert!(matches!(fake.attempt(&job).await, HandIn::Reflection(said) if said.reflection.goal_achieved));
+    assert!(fake.requests()[1]["messages"].to_string().contains("you have 30 minutes from now"));
+}
+
+#[tokio::test]
+async fn each_further_kind_of_work_is_handed_in_and_none_of_another() {
+    let task = json!({"id": "a", "title": "A", "description": "d"});
+    let stories = [
+        (JobKind::Tasks, "submit_plan", json!({"summary": "s", "tasks": [task]}), "tasks"),
+        (JobKind::Scope, "submit_scope", json!({"in_scope": ["x"]}), "scope"),
+        (JobKind::Research, "submit_research", json!({"key_files": [], "recommendations": ["r"]}), "research"),
+        (JobKind::Handoff, "complete_pulse", json!({"summary": "s", "look_at": "l", "how_to_test": "t"}), "handoff"),
+        (JobKind::Answer, "reply", json!({"text": "because"}), "answer"),
+    ];
+    for (kind, tool, input, word) in stories {
+        let other = ("complete_review", json!({"verdict": "pass", "summary": "s", "findings": []}));
+        let mut fake = Fake::new(vec![Turn::Says("", vec![other]), Turn::Says("", vec![(tool, input)])]).await;
+        let job = fake.job(kind);
+        let handed_in = fake.attempt(&job).await;
+        assert!(handed_in.word() == word && handed_in.fits(kind), "{handed_in:?}");
+        assert!(fake.requests()[1]["messages"].to_string().contains("there is no tool `complete_review`"));
+    }
+}
