@@ -34,7 +34,10 @@ pub(crate) async fn run(hands: &Hands, job: &Job, merge: &ChildMerge) -> Result<
         boundary("merge_child.after");
         match joined {
             Joined::Done { commit, tree, changed } => merged(&commit, &tree, changed),
-            Joined::Unresolved { paths } => Ok(Outcome::ChildConflicts { paths, marked: None }),
+            Joined::Unresolved { paths } => {
+                show(&repos, &inner.run, &merge)?;
+                Ok(Outcome::ChildConflicts { paths, marked: None })
+            }
             Joined::Conflict { paths, marked } => {
                 show(&repos, &inner.run, &merge)?;
                 Ok(Outcome::ChildConflicts { paths, marked: Some(from_git(&marked)?) })

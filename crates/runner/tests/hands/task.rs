@@ -3,7 +3,7 @@
 use crate::world::{World, git, yes};
 use domain::{ArtifactKind, Ending, HoldKind, Phase, RiskKind};
 
-const SCRIPT: &str = r##"
+pub(crate) const SCRIPT: &str = r##"
 [[conversation]]
 role = "worker"
 [[conversation.turn]]

@@ -3,7 +3,7 @@
 use crate::world::{World, git, yes};
 use domain::{Decision, Ending, HoldKind, Phase, TaskStatus};
 
-const SCRIPT: &str = r##"
+pub(crate) const SCRIPT: &str = r##"
 [[conversation]]
 role = "architect"
 visit = 1
