@@ -44,7 +44,11 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             let effect = run.open_effects.remove(number);
             run.requested_at.remove(number);
             run.tier = tier.clone().or_else(|| run.tier.take());
+            // Where another agent is wanted already, it may be for another stage, and leaves a tree of its own.
+            let stopped = matches!(effect, Some(Effect::StopAgent { .. }));
+            let another = run.open_effects.values().any(|open| matches!(open, Effect::RunAgent(_)));
             if wip.is_some()
+                && !(stopped && another)
                 && let Some(index) = run.current_stage()
             {
                 run.stages[index].wip.clone_from(wip);
@@ -56,6 +60,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             run.artifacts.push(artifact.clone());
             run.decisions.extend(decisions.iter().cloned());
             run.asked.clear();
+            run.taken_over = None;
             if artifact.kind.is_code() {
                 weigh(run);
             }
@@ -132,7 +137,11 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             run.plan = Some(Arc::new(plan.clone()));
             run.stages.iter_mut().for_each(|state| state.pulses = 0);
         }
-        Event::TaskAdded { task } => run.tasks.push(TaskState::new(task.clone())),
+        Event::TaskAdded { task } => {
+            // An earlier plan may have had a task of that name: its child runs keep theirs.
+            let used = run.tasks.iter().map(|task| task.attempt).max().unwrap_or(0);
+            run.tasks.push(TaskState { attempt: used, ..TaskState::new(task.clone()) });
+        }
         Event::ChildStarted { task, attempt, child } => with_task(run, task, |state| {
             state.status = TaskStatus::Working;
             state.attempt = *attempt;
@@ -143,7 +152,10 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             with_task(run, task, |state| {
                 state.cost = state.cost.plus(*cost);
                 state.budget = None;
-                state.commit.clone_from(commit);
+                // A child that could not resolve a conflict leaves what was to be merged.
+                if commit.is_some() || state.marked.is_none() {
+                    state.commit.clone_from(commit);
+                }
                 state.problem.clone_from(problem);
                 state.status = match ending {
                     Ending::Completed => TaskStatus::Ready,
@@ -170,6 +182,8 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             state.status = TaskStatus::Waiting;
             state.retries += 1;
             state.problem = Some(problem.clone());
+            state.conflicts.clear();
+            (state.marked, state.look_first) = (None, false);
         }),
         Event::TaskFailed { task, problem } => with_task(run, task, |state| {
             state.status = TaskStatus::Failed;
@@ -308,8 +322,23 @@ fn overturn(run: &mut Run, number: u32, answer: &[String], by: &Actor) {
     assumption.overturned = true;
     let (stage, question) = (assumption.stage.clone(), assumption.question.question.clone());
     let text = format!("an assumption was wrong. Asked was: {question}\nThe right answer is: {}", answer.join(", "));
-    run.rewind = Some(stage.clone());
-    note(run, NoteKind::Correction, stage, &text, by);
+    note(run, NoteKind::Correction, stage.clone(), &text, by);
+    rewind(run, stage);
+}
+
+/// The run goes back to the earliest stage whose assumption was wrong; a stage it has still to come to is no way back.
+fn rewind(run: &mut Run, stage: String) {
+    let place = |run: &Run, name: &str| run.opened().playbook.index_of(name);
+    let target = place(run, &stage);
+    if run.current_stage().is_some_and(|current| target > Some(current)) {
+        return;
+    }
+    let earlier = run.rewind.as_deref().and_then(|known| place(run, known));
+    if earlier.is_none_or(|known| target < Some(known)) {
+        run.rewind = Some(stage);
+    }
+    // What a person said about the finished work was about other work.
+    (run.merge_approved, run.wants_pr) = (false, false);
 }
 
 fn stage_state<'run>(run: &'run mut Run, stage: &str) -> Option<&'run mut StageState> {
@@ -326,6 +355,11 @@ fn start_stage(run: &mut Run, stage: &str, visit: u32, recorded: &Recorded) {
     state.begun = false;
     state.completed_at = None;
     state.started_at.get_or_insert(recorded.at);
+    if let Work::Pursue { iterations } = run.opened().playbook.stages[index].work {
+        // Sent back after its last iteration, it has one to do what it was sent back for.
+        let state = &mut run.stages[index];
+        state.iterations_granted = state.iterations_granted.max((state.iterations + 1).saturating_sub(iterations));
+    }
     run.asked.clear();
     run.taken_over = None;
     if run.rewind.as_deref() == Some(stage) {
@@ -365,6 +399,7 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
                 state.attempt = child.attempt;
                 state.budget = child.budget;
                 state.resolves += u32::from(!child.resolve.is_empty());
+                state.resolve_asked = false;
             });
             None
         }
@@ -418,9 +453,14 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
     if let (Decision::Retry { model: Some(model), .. }, role) = (decision, run.stage(index).role.clone()) {
         run.models.insert(role, model.clone());
     }
-    if matches!(run.stage(index).work, Work::Delegate { .. }) {
+    let cancels = matches!(decision, Decision::Cancel { .. });
+    if matches!(run.stage(index).work, Work::Delegate { .. }) && !cancels {
         // The tasks go on; what the decision means for them follows.
         run.phase = Phase::Delegating { stage: index };
+    }
+    if let (Some(task), Decision::Resolve) = (&hold.task, decision) {
+        let task = task.clone();
+        with_task(run, &task, |state| state.resolve_asked = true);
     }
     if let (Some(task), Decision::Retry { .. }) = (&hold.task, decision) {
         let task = task.clone();
@@ -454,7 +494,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         }
         Decision::Suggest { text } => {
             run.stages[index].revisions += 1;
-            note(run, NoteKind::Guidance, stage, text, by);
+            let to = sent_back_to(run, index, &hold);
+            note(run, NoteKind::Guidance, to, text, by);
         }
         Decision::Answer { answer } => {
             if matches!(run.stage(index).work, Work::Converse { .. }) {
@@ -472,9 +513,9 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Retry { feedback, .. } => retry(run, index, feedback.as_deref(), by),
         Decision::Raise { by: amount } => run.budget = run.budget.map(|budget| budget.plus(*amount)),
         Decision::TakeOver => run.taken_over = Some(stage),
+        Decision::AcceptAnyway { .. } => run.taken_over = None,
         Decision::ModifyPlan { .. }
         | Decision::Ask { .. }
-        | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }
         | Decision::Resolve
         | Decision::CreatePr
@@ -487,7 +528,9 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
 fn sent_back_to(run: &Run, index: usize, hold: &Hold) -> String {
     let stage = run.stage(index);
     match stage.work.on_fail() {
-        Some(on_fail) if matches!(hold.kind, HoldKind::Approval | HoldKind::Review) => on_fail.to_owned(),
+        Some(on_fail) if hold.question.is_none() && matches!(hold.kind, HoldKind::Approval | HoldKind::Review) => {
+            on_fail.to_owned()
+        }
         Some(_) | None => stage.name.clone(),
     }
 }

@@ -33,6 +33,8 @@ pub struct TaskState {
     pub strayed: Vec<String>,
     /// Whether a person said that they resolved its conflict.
     pub look_first: bool,
+    /// Whether a person said that an agent shall resolve its conflict once more.
+    pub resolve_asked: bool,
 }
 
 /// How a task stands.
@@ -77,6 +79,7 @@ impl TaskState {
             marked: None,
             strayed: Vec::new(),
             look_first: false,
+            resolve_asked: false,
         }
     }
 }

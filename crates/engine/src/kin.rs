@@ -92,23 +92,28 @@ async fn report(engine: &Engine, run: &Run) -> Outcome {
 /// A child that came to life after its parent's end is ended before it does anything.
 async fn orphaned(engine: &Engine, run: &Run) -> Option<Outcome> {
     let parent = run.opened().parent.clone()?;
-    let over = loop {
-        match engine.load(&parent.run).await {
-            Ok(found) => break found.is_none_or(|found| found.is_ended()),
-            Err(error) => {
-                tracing::warn!(run = %parent.run, %error, "a parent run could not be read; trying again");
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-        }
-    };
+    let over = load(engine, &parent.run).await.is_none_or(|found| found.is_ended());
     over.then(|| failed("its parent run is over".to_owned()))
 }
 
 /// The child of that task and attempt, if the run of that id is it.
 async fn is_child(engine: &Engine, id: &RunId, parent: &Run, task: &str, attempt: u32) -> Option<Run> {
     let ours = |known: &Parent| known.run == parent.id && known.task == task && known.attempt == attempt;
-    let child = engine.load(id).await.ok().flatten()?;
+    let child = load(engine, id).await?;
     child.opened().parent.as_ref().is_some_and(ours).then_some(child)
+}
+
+/// Reads until the store answers: "cannot be read" is not "does not exist".
+async fn load(engine: &Engine, id: &RunId) -> Option<Run> {
+    loop {
+        match engine.load(id).await {
+            Ok(found) => return found,
+            Err(error) => {
+                tracing::warn!(run = %id, %error, "a run could not be read; trying again");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
 }
 
 /// Submits until the store takes it or the run refuses it.

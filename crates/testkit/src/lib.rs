@@ -9,6 +9,7 @@ pub mod moves;
 pub mod runner;
 pub mod samples;
 pub mod search;
+pub mod sim;
 pub mod store_suite;
 
 pub use history::{History, append};

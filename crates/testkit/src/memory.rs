@@ -17,7 +17,7 @@ pub struct MemoryStore {
     state: Mutex<State>,
 }
 
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct State {
     /// In the order of their start.
     rows: Vec<Row>,
@@ -29,7 +29,6 @@ struct State {
     commands: HashMap<CommandKey, (RunId, u64)>,
 }
 
-#[derive(Clone)]
 struct Open {
     id: EffectId,
     effect: Effect,
@@ -45,11 +44,10 @@ impl MemoryStore {
 }
 
 impl State {
-    fn write(&mut self, append: &Append) -> Result<Appended, StoreError> {
+    fn write(&mut self, append: &Append) -> Appended {
         let after = append.expected + append.events.len() as u64;
-        check_form(append, after)?;
         if let Some((run, version)) = append.key.as_ref().and_then(|key| self.commands.get(key)) {
-            return Ok(Appended::Repeated(run.clone(), *version));
+            return Appended::Repeated(run.clone(), *version);
         }
         let held = |fence: engine::Fence| {
             self.outbox.iter().any(|open| {
@@ -60,16 +58,16 @@ impl State {
             })
         };
         if append.fence.is_some_and(|fence| !held(fence)) {
-            return Ok(Appended::Fenced);
+            return Appended::Fenced;
         }
         if self.versions.get(&append.run).copied().unwrap_or(0) != append.expected {
-            return Ok(Appended::Conflict);
+            return Appended::Conflict;
         }
         if append.expected == 0 && self.versions.keys().any(|run| run.short() == append.run.short()) {
-            return Ok(Appended::ShortIdTaken);
+            return Appended::ShortIdTaken;
         }
         self.apply(append, after);
-        Ok(Appended::Done)
+        Appended::Done
     }
 
     fn apply(&mut self, append: &Append, after: u64) {
@@ -225,15 +223,13 @@ fn check_form(append: &Append, after: u64) -> Result<(), StoreError> {
 impl Store for MemoryStore {
     fn commit(&self, batch: &Batch) -> Result<Committed, StoreError> {
         let mut state = self.state();
-        // All or nothing, as a transaction has it.
-        let mut next = state.clone();
-        let mut appended = Vec::with_capacity(batch.appends.len());
+        // All or nothing, as a transaction has it: what could fail is asked first.
         for append in &batch.appends {
-            appended.push(next.write(append)?);
+            check_form(append, append.expected + append.events.len() as u64)?;
         }
-        let (leased, queued) = batch.lease.as_ref().map(|wish| next.lease(wish)).unwrap_or_default();
-        let position = next.feed.len() as u64;
-        *state = next;
+        let appended = batch.appends.iter().map(|append| state.write(append)).collect();
+        let (leased, queued) = batch.lease.as_ref().map(|wish| state.lease(wish)).unwrap_or_default();
+        let position = state.feed.len() as u64;
         Ok(Committed { appended, leased, queued, position })
     }
 

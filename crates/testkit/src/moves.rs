@@ -14,11 +14,17 @@ use crate::{agree, samples};
 pub fn moves(run: &Run) -> Vec<Command> {
     let mut all: Vec<Command> = ends(run).into_iter().map(|(effect, outcome)| report(effect, outcome)).collect();
     all.extend(decisions(run).into_iter().map(|decision| decide(run, decision)));
-    all.extend(run.timer().map(|timer| Command::TimerFired { timer: timer.id }));
+    // One stop, one word at a time: they end before anything else of the run, and only then comes another. Nor is
+    // paused in the instant a child is begun or merged; the random walks of the simulation do that.
+    let settling = run.open_effects.values().any(is_short);
+    let timer = run.timer().filter(|_| !settling);
+    all.extend(timer.map(|timer| Command::TimerFired { timer: timer.id }));
     all.extend(children(run).into_iter().map(Command::ChildEnded));
     let by = samples::actor("bob");
-    if !run.is_ended() {
+    if !run.is_ended() && !settling {
         all.push(Command::Pause { by: by.clone(), reason: None });
+    }
+    if !run.is_ended() {
         all.push(Command::Cancel { by: by.clone(), reason: None });
     }
     for assumption in run.assumptions.iter().filter(|assumption| !assumption.overturned) {
@@ -28,11 +34,32 @@ pub fn moves(run: &Run) -> Vec<Command> {
     all
 }
 
+fn is_short(effect: &Effect) -> bool {
+    match effect {
+        Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::StartChild(_) | Effect::MergeChild(_) => true,
+        Effect::OpenBranch
+        | Effect::OpenChildBranch
+        | Effect::RunAgent(_)
+        | Effect::Prove { .. }
+        | Effect::CommitArtifact { .. }
+        | Effect::Adopt { .. }
+        | Effect::TellParent
+        | Effect::Publish { .. }
+        | Effect::WriteRecord
+        | Effect::Land(_)
+        | Effect::PushRemote { .. }
+        | Effect::OpenPullRequest { .. }
+        | Effect::CleanUp => false,
+    }
+}
+
 fn report(effect: u32, outcome: Outcome) -> Command {
     Command::Report(Report { effect, outcome })
 }
 
-fn decide(run: &Run, decision: Decision) -> Command {
+/// A decision on the hold as it is shown now.
+#[must_use]
+pub fn decide(run: &Run, decision: Decision) -> Command {
     let hold = run.hold().expect("decisions are only made on holds");
     Command::Decide(Decide { hold: hold.id, digest: hold.digest.clone(), decision, by: samples::actor("ada") })
 }
@@ -41,13 +68,19 @@ fn decide(run: &Run, decision: Decision) -> Command {
 #[must_use]
 pub fn ends(run: &Run) -> Vec<(u32, Outcome)> {
     let Some((number, effect)) = run.open_effects.first_key_value() else { return Vec::new() };
-    let mut outcomes = vec![agree(run, *number, effect)];
+    outcomes(run, *number, effect).into_iter().map(|outcome| (*number, outcome)).collect()
+}
+
+/// Each way an effect can end, the good one first.
+#[must_use]
+pub fn outcomes(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
+    let mut outcomes = vec![agree(run, number, effect)];
     // Words between runs are said until they are heard.
     if !matches!(effect, Effect::TellChild { .. } | Effect::TellParent) {
         outcomes.push(Outcome::Failed { message: "the disk is away".to_owned(), hint: None });
     }
-    outcomes.extend(others(run, *number, effect));
-    outcomes.into_iter().map(|outcome| (*number, outcome)).collect()
+    outcomes.extend(others(run, number, effect));
+    outcomes
 }
 
 fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {

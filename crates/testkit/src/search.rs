@@ -19,6 +19,8 @@ pub struct Found {
     pub states: usize,
     /// Commands that were taken.
     pub taken: usize,
+    /// Whether there are no more states than these.
+    pub whole: bool,
     /// Time it took.
     pub time: Duration,
     /// Ways between visible states.
@@ -34,6 +36,10 @@ struct Node {
     into: Vec<usize>,
 }
 
+/// States that are looked at: two tasks at once have more than fit into a test, so `team` and
+/// `staged` are searched breadth first up to here; the random walks and the simulation go deeper.
+pub const MOST: usize = 12_000;
+
 /// Searches a playbook under a configuration. Stops at the first `most` states or the first few errors.
 #[must_use]
 pub fn search(start: Start, most: usize) -> Found {
@@ -42,7 +48,7 @@ pub fn search(start: Start, most: usize) -> Found {
         Search { nodes: Vec::new(), known: HashMap::new(), transitions: BTreeSet::new(), wrong: Vec::new() };
     let first = Checker::new(samples::run_id(7));
     let mut queue = VecDeque::new();
-    let mut taken = 0;
+    let (mut taken, mut whole) = (0, true);
     search.step(&first, usize::MAX, Command::Start(Box::new(start)), &mut queue);
     while let Some(at) = queue.pop_front() {
         let checker = search.nodes[at].checker.clone();
@@ -57,13 +63,15 @@ pub fn search(start: Start, most: usize) -> Found {
             search.wrong(at, "nothing will ever happen to it");
         }
         if search.nodes.len() > most || search.wrong.len() > 3 {
-            search.wrong.push(format!("stopped at {} states", search.nodes.len()));
+            whole = false;
             break;
         }
     }
-    search.check_ends();
+    if whole {
+        search.check_ends();
+    }
     let Search { nodes, transitions, wrong, .. } = search;
-    Found { states: nodes.len(), taken, time: began.elapsed(), transitions, wrong }
+    Found { states: nodes.len(), taken, whole, time: began.elapsed(), transitions, wrong }
 }
 
 struct Search {
@@ -106,7 +114,9 @@ impl Search {
             None => {
                 self.nodes.push(Node { checker, from: at, by: said, into: Vec::new() });
                 self.known.insert(key, self.nodes.len() - 1);
-                queue.push_back(self.nodes.len() - 1);
+                if !beyond(&self.nodes[self.nodes.len() - 1].checker.run) {
+                    queue.push_back(self.nodes.len() - 1);
+                }
                 self.nodes.len() - 1
             }
         };
@@ -135,8 +145,9 @@ impl Search {
 
     /// Rule 16, the strong way: from every state some end can be reached without giving up.
     fn check_ends(&mut self) {
+        let ends = |run: &Run| run.is_ended() || beyond(run);
         let mut good: HashSet<usize> = HashSet::new();
-        let mut queue: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].checker.run.is_ended()).collect();
+        let mut queue: Vec<usize> = (0..self.nodes.len()).filter(|at| ends(&self.nodes[*at].checker.run)).collect();
         while let Some(at) = queue.pop() {
             if good.insert(at) {
                 queue.extend(self.nodes[at].into.iter().copied());
@@ -147,6 +158,14 @@ impl Search {
             self.wrong(at, "only cancelling ends it");
         }
     }
+}
+
+/// Where the search stops: tasks are worked with nothing assumed. What people overturn while children work is left to
+/// the random walks and the simulation; together they have more states than fit.
+#[must_use]
+pub fn beyond(run: &Run) -> bool {
+    let delegates = run.current_stage().is_some_and(|index| matches!(run.stage(index).work, Work::Delegate { .. }));
+    delegates && run.assumptions.iter().any(|known| !known.overturned)
 }
 
 /// A pause or a correction that was asked for earlier shows when what was being done ends.
@@ -202,10 +221,12 @@ fn key(run: &Run) -> String {
     });
     let pending: Vec<_> = run.pending_questions.iter().map(|question| question.rule()).collect();
     let code = run.code().map(|code| code.commit.clone());
+    let first = first_again(run);
     let stages: Vec<_> = run
         .stages
         .iter()
         .zip(&run.opened().playbook.stages)
+        .skip(first)
         .map(|(state, stage)| {
             let left = match stage.work {
                 Work::Pursue { .. } => state.iterations.saturating_sub(state.iterations_granted),
@@ -213,18 +234,10 @@ fn key(run: &Run) -> String {
                 _ => state.fails.saturating_sub(state.rounds_granted),
             };
             let passed = state.passed_for.is_some() && state.passed_for == code;
-            (
-                state.visits.min(1),
-                state.revisions,
-                state.crashes,
-                left,
-                state.pulses,
-                state.asks.min(1),
-                passed,
-                state.completed_at.is_some(),
-            )
+            (state.revisions, left, state.pulses, passed, state.completed_at.is_some())
         })
         .collect();
+    let crashes = run.current_stage().map(|index| run.stages[index].crashes);
     let step = match &run.phase {
         Phase::Working { step, .. } => format!("{step:?}"),
         Phase::Finishing { step, .. } => format!("{step:?}"),
@@ -234,7 +247,8 @@ fn key(run: &Run) -> String {
     let failed = run.failed_effect.as_ref().map(Effect::word);
     let assumed: Vec<_> = run.assumptions.iter().filter(|known| !known.overturned).map(|known| &known.stage).collect();
     let made = run.artifacts.last().map(|made| (made.kind, made.stage.clone(), made.risks.len()));
-    let artifacts: BTreeSet<&str> = run.artifacts.iter().map(|made| made.stage.as_str()).collect();
+    let again = |stage: &&str| run.opened().playbook.index_of(stage).is_some_and(|index| index >= first);
+    let artifacts: BTreeSet<&str> = run.artifacts.iter().map(|made| made.stage.as_str()).filter(again).collect();
     let flags = (
         run.questions_asked,
         run.validated.is_some(),
@@ -244,13 +258,26 @@ fn key(run: &Run) -> String {
         run.wants_pr,
     );
     format!(
-        "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {flags:?} {:?} {:?} {}",
+        "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {flags:?} {crashes:?} {:?} {:?} {}",
         run.visible(),
         open(run),
         run.rewind,
         run.taken_over,
         tasks(run)
     )
+}
+
+/// The first stage the run can ever be in again: what is left of those before it decides nothing.
+fn first_again(run: &Run) -> usize {
+    let playbook = &run.opened().playbook;
+    let current = match &run.phase {
+        Phase::Unopened | Phase::Opening { .. } => 0,
+        _ => run.current_stage().unwrap_or(playbook.stages.len()),
+    };
+    let assumed = run.assumptions.iter().filter(|known| !known.overturned).map(|known| known.stage.as_str());
+    let back = playbook.stages.iter().skip(current).filter_map(|stage| stage.work.on_fail());
+    let again = assumed.chain(run.rewind.as_deref()).chain(back).filter_map(|name| playbook.index_of(name));
+    again.chain([current]).min().unwrap_or(0)
 }
 
 fn open(run: &Run) -> Vec<String> {
@@ -273,8 +300,15 @@ fn tasks(run: &Run) -> String {
     let rest: Vec<_> = rest
         .map(|task| {
             let id = task.task.id.split('-').next().unwrap_or_default().to_owned();
-            let conflict = (task.resolves, task.marked.is_some(), task.commit.is_some(), task.look_first);
-            (id, task.status, task.retries.min(1), conflict)
+            // What a merged task went through decides nothing any more.
+            let tried = (task.status != TaskStatus::Merged).then_some((
+                task.retries.min(1),
+                task.resolves,
+                task.resolve_asked,
+                task.marked.is_some(),
+                task.commit.is_some(),
+            ));
+            (id, task.status, tried)
         })
         .collect();
     format!("{settled:?} {rest:?}")
@@ -285,6 +319,10 @@ fn tasks(run: &Run) -> String {
 pub fn bounded(name: &str) -> Playbook {
     let mut playbook = Playbook::built_in(name).expect("a built-in playbook");
     playbook.stages.iter_mut().for_each(bound);
+    // With many stages, what each may have left multiplies.
+    if playbook.stages.len() > 2 && name != "subtask" {
+        playbook.stages.iter_mut().for_each(|stage| stage.crashes = 1);
+    }
     playbook
 }
 
@@ -299,22 +337,28 @@ fn bound(stage: &mut Stage) {
     }
 }
 
-/// The two configurations under which everything a table names can be reached: all trust, and none.
+/// Two searches that together reach everything a table names: with all trust and a question, whose answer can be
+/// overturned; and with none, where people send work back.
 #[must_use]
-pub fn configs(playbook: &Playbook) -> [RunConfig; 2] {
+pub fn searches(name: &str) -> [(&'static str, Start); 2] {
+    let child = name == "subtask";
     let mut open = samples::config();
-    (open.budget, open.max_clarifications) = (None, 1);
+    let playbook = bounded(name);
+    // Two questions where they fit: one that is assumed, and another that waits while it is overturned.
+    open.max_clarifications = if playbook.stages.len() > 1 { 1 } else { 2 };
+    (open.budget, open.git.review, open.git.push) = (None, true, true);
     let mut closed = open.clone();
     closed.trust = domain::Trust { planning: Gate::Manual, implementation: Gate::Manual, fixes: Gate::Manual };
-    closed.require_approval = playbook.stages.iter().map(|stage| stage.name.clone()).collect();
+    closed.max_clarifications = 0;
     closed.on_failure = Some(domain::OnFailure::Stop);
-    (closed.git.review, closed.git.create_pr) = (true, true);
-    [open, closed]
+    (closed.git.review, closed.git.create_pr) = (false, true);
+    closed.require_approval = playbook.stages.iter().map(|stage| stage.name.clone()).collect();
+    let mut trusting = playbook.clone();
+    trusting.stages.iter_mut().for_each(|stage| stage.revisions = 0);
+    [("all trust", beginning(trusting, open, child)), ("no trust", beginning(playbook, closed, child))]
 }
 
-/// The beginning of a search.
-#[must_use]
-pub fn beginning(playbook: Playbook, config: RunConfig, child: bool) -> Start {
+fn beginning(playbook: Playbook, config: RunConfig, child: bool) -> Start {
     let parent = child.then(|| domain::Parent {
         run: samples::run_id(99),
         branch: "autonomous/x".to_owned(),

@@ -2,54 +2,62 @@
 
 use std::collections::BTreeSet;
 
-use domain::{Playbook, Transition};
-use testkit::search::{Found, beginning, bounded, configs, search};
+use domain::{Because, Transition};
+use testkit::search::{Found, MOST, bounded, search, searches};
 
-fn whole(name: &str, child: bool) {
-    let playbook = bounded(name);
+/// Overturning on a hold that only a second question, or a policy that is off while questions are asked, leads to: two
+/// questions fit into the search of `goal` alone, which shows it there.
+fn excused(name: &str, row: &Transition) -> bool {
+    let holds = [": clarification", ": approval", "finishing: review"];
+    name != "goal" && row.because == Because::Overturn && holds.iter().any(|hold| row.from.ends_with(hold))
+}
+
+fn whole(name: &str) {
     let mut found: BTreeSet<Transition> = BTreeSet::new();
-    for (config, word) in configs(&playbook).into_iter().zip(["all trust", "no trust"]) {
-        let Found { states, taken, time, transitions, wrong } =
-            search(beginning(playbook.clone(), config, child), 400_000);
-        println!("{name}, {word}: {states} states, {taken} transitions, {:.1} s", time.as_secs_f64());
+    let mut all = true;
+    for (trust, start) in searches(name) {
+        let Found { states, taken, whole, time, transitions, wrong } = search(start, MOST);
+        all &= whole;
+        println!("{name}, {trust}: {states} states, {taken} transitions, {:.1} s", time.as_secs_f64());
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         found.extend(transitions);
     }
-    let table: BTreeSet<Transition> = Playbook::table(&playbook, child).into_iter().collect();
+    let table: BTreeSet<Transition> = bounded(name).table(name == "subtask").into_iter().collect();
     let show = |rows: Vec<&Transition>| {
         rows.iter().map(|row| format!("{} -> {} ({})\n", row.from, row.to, row.because.word())).collect::<String>()
     };
     let missing = show(found.difference(&table).collect());
-    let never = show(table.difference(&found).collect());
-    assert!(missing.is_empty() && never.is_empty(), "not in the table:\n{missing}\nnever happens:\n{never}");
+    let never = show(table.difference(&found).filter(|row| !excused(name, row)).collect());
+    assert!(all || matches!(name, "team" | "staged"), "{name} has more states than are looked at");
+    assert!(missing.is_empty() && (never.is_empty() || !all), "not in the table:\n{missing}\nnever happens:\n{never}");
 }
 
 #[test]
 fn every_state_of_autonomous_keeps_the_rules_and_its_table_is_exact() {
-    whole("autonomous", false);
+    whole("autonomous");
 }
 
 #[test]
 fn every_state_of_team_keeps_the_rules_and_its_table_is_exact() {
-    whole("team", false);
+    whole("team");
 }
 
 #[test]
 fn every_state_of_subtask_keeps_the_rules_and_its_table_is_exact() {
-    whole("subtask", true);
+    whole("subtask");
 }
 
 #[test]
 fn every_state_of_staged_keeps_the_rules_and_its_table_is_exact() {
-    whole("staged", false);
+    whole("staged");
 }
 
 #[test]
 fn every_state_of_goal_keeps_the_rules_and_its_table_is_exact() {
-    whole("goal", false);
+    whole("goal");
 }
 
 #[test]
 fn every_state_of_task_keeps_the_rules_and_its_table_is_exact() {
-    whole("task", false);
+    whole("task");
 }

@@ -11,12 +11,13 @@ pub(super) fn overturn(draft: &mut Draft, number: u32, answer: Vec<String>, by: 
         return Err(Rejection::TooLate);
     }
     let known = draft.run.assumptions.iter().find(|known| known.number == number && !known.overturned);
-    let stage = known.map(|known| known.stage.clone()).ok_or(Rejection::NoAssumption(number))?;
+    known.ok_or(Rejection::NoAssumption(number))?;
     if answer.iter().all(|part| part.trim().is_empty()) {
         return Err(Rejection::BadAnswer("say what is right instead".to_owned()));
     }
     draft.record(Event::AssumptionOverturned { number, answer, by });
-    let index = draft.run.opened().playbook.index_of(&stage).ok_or(Rejection::NoAssumption(number))?;
+    // A stage that is still to come takes the correction from its notes.
+    let Some(index) = rewind(draft) else { return Ok(()) };
     let agent = draft.agent();
     match &draft.run.phase {
         Phase::Working { .. } if agent.is_some() => {

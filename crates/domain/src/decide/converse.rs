@@ -12,12 +12,25 @@ pub(super) fn said(draft: &mut Draft, index: usize, ready: bool, message: String
     if message.trim().is_empty() {
         return work::crashed(draft, index, "it said nothing".to_owned());
     }
-    let rounds = draft.run.opened().config.max_clarification_rounds.unwrap_or(rounds);
     let stage = draft.run.stage(index).name.clone();
     let round = draft.run.stages[index].turns + 1;
     draft.record(Event::ConversationAdvanced { stage, round, ready, message: message.clone() });
-    let left = round < rounds;
+    let left = round < most(draft, rounds);
     if ready || !left { ask_confirm(draft, index, &message, ready, left) } else { ask_person(draft, index, &message) }
+}
+
+fn most(draft: &Draft, rounds: u32) -> u32 {
+    draft.run.opened().config.max_clarification_rounds.unwrap_or(rounds)
+}
+
+/// What the person said yes to cannot be committed: it waits again, with the reason.
+pub(super) fn refused(draft: &mut Draft, index: usize, reason: &str) {
+    let Work::Converse { rounds } = draft.run.stage(index).work else { return };
+    let said = draft.run.conversation.iter().rev().find(|said| said.by == "agent").map(|said| said.text.clone());
+    let message = said.unwrap_or_else(|| draft.run.opened().request.clone());
+    let left = draft.run.stages[index].turns < most(draft, rounds);
+    let summary = format!("what you said yes to cannot be committed: {reason}");
+    place_confirm(draft, index, &message, summary, left);
 }
 
 /// The person said yes to the summary: it becomes what the run works on.
@@ -44,6 +57,10 @@ fn ask_confirm(draft: &mut Draft, index: usize, message: &str, ready: bool, left
     } else {
         format!("the {role} has used its rounds and still asks; say yes to go on with what was said, or cancel")
     };
+    place_confirm(draft, index, message, summary, left);
+}
+
+fn place_confirm(draft: &mut Draft, index: usize, message: &str, summary: String, left: bool) {
     let mut allowed = vec![DecisionKind::Approve];
     if left {
         allowed.push(DecisionKind::Answer);

@@ -38,9 +38,10 @@ fn repair(draft: &Draft, index: usize) -> Task {
             (note.by.as_str(), note.text.as_str())
         }
     });
-    let number = draft.run.tasks.iter().filter(|task| task.task.id.starts_with("repair-")).count() + 1;
+    let taken = |id: &String| draft.run.task(id).is_some();
+    let id = (1..).map(|number: u32| format!("repair-{number}")).find(|id| !taken(id)).unwrap_or_default();
     Task {
-        id: format!("repair-{number}"),
+        id,
         title: format!("Mend what {who} found"),
         description: format!("All tasks are merged. What {who} found afterwards has to be mended:\n\n{text}"),
         depends_on: Vec::new(),
@@ -119,20 +120,18 @@ fn conflicted(draft: &Draft) -> Option<String> {
     Some(task.task.id.clone())
 }
 
-/// The first conflict of a task is the agent's to resolve; the next one is a person's.
+/// The first conflict of a task is the agent's to resolve, and any that a person gave it; the rest are a person's.
 fn settle_conflict(draft: &mut Draft, index: usize, id: &str) {
-    let first = draft.run.task(id).is_some_and(|task| task.resolves == 0 && task.marked.is_some());
-    if first && room(draft, index) > 0 {
-        resolve(draft, id);
-    } else if !first {
-        hold::ask_task_conflict(draft, index, id);
-    }
-}
-
-/// Lets an agent resolve a task's conflict, on the branch as it stands.
-pub(super) fn resolve(draft: &mut Draft, id: &str) {
     let Some(task) = draft.run.task(id).cloned() else { return };
-    let Some(at) = task.marked.clone() else { return };
+    let Some(at) = task.marked.clone().filter(|_| task.resolves == 0 || task.resolve_asked) else {
+        return hold::ask_task_conflict(draft, index, id);
+    };
+    if room(draft, index) == 0 {
+        return;
+    }
+    if share(draft) == Some(Micros(0)) {
+        return hold::ask_budget(draft, index, "nothing is left to resolve a conflict with");
+    }
     let problem = Some(format!("your work and the others' conflict in {}", task.conflicts.join(", ")));
     start(draft, &task, at, task.conflicts.clone(), problem);
     advance(draft);
@@ -191,15 +190,23 @@ fn start(draft: &mut Draft, task: &TaskState, at: crate::CommitId, resolve: Vec<
 
 /// A child run has begun.
 pub(super) fn started(draft: &mut Draft, child: &ChildTask, id: RunId) {
-    let starting = draft.run.task(&child.task).is_some_and(|task| task.status == TaskStatus::Starting);
-    if starting {
+    if is_starting(draft, child) {
         let ChildTask { task, attempt, .. } = child.clone();
         draft.record(Event::ChildStarted { task, attempt, child: id });
     }
 }
 
+/// Whether it is this child that is awaited: the plan may be another by now.
+fn is_starting(draft: &Draft, child: &ChildTask) -> bool {
+    let awaited = |task: &TaskState| task.status == TaskStatus::Starting && task.attempt == child.attempt;
+    draft.run.task(&child.task).is_some_and(awaited)
+}
+
 /// A child run could not be begun.
 pub(super) fn not_started(draft: &mut Draft, child: &ChildTask, problem: &str) {
+    if !is_starting(draft, child) {
+        return;
+    }
     let problem = format!("its run could not be begun: {problem}");
     draft.record(Event::TaskFailed { task: child.task.clone(), problem });
     advance(draft);

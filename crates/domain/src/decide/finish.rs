@@ -1,12 +1,13 @@
 //! After the last stage: record, publish, merge or push, clean up. A child only cleans up: its parent does the rest.
 
-use super::{Draft, assume, cancel, hold, stage};
+use super::{Draft, assume, cancel, delegate, hold, stage};
 use crate::{CommitId, Effect, Event, LandPolicy, Proof, TaskStatus};
 
 pub(super) fn begin(draft: &mut Draft) {
     if let Some(index) = assume::rewind(draft) {
         return stage::begin(draft, index);
     }
+    delegate::end_children(draft);
     if draft.run.opened().parent.is_some() {
         return clean_up(draft);
     }

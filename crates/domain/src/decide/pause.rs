@@ -10,6 +10,17 @@ pub(super) fn pause(draft: &mut Draft, by: Actor, reason: Option<String>) -> Res
     if draft.run.hold().is_some() || draft.run.pausing.is_some() {
         return Err(Rejection::WaitsAlready);
     }
+    if matches!(draft.run.phase, Phase::Finishing { .. }) {
+        return Err(Rejection::TooLate);
+    }
+    if let (Phase::Working { stage, .. }, Some((target, Purpose::Answer { question }))) =
+        (draft.run.phase.clone(), draft.agent())
+    {
+        // Back to the hold the question was about: there it waits.
+        draft.request(Effect::StopAgent { target });
+        hold::answered(draft, stage, question, "(paused before an answer came)");
+        return Ok(());
+    }
     draft.record(Event::PauseAsked { by, reason });
     match (&draft.run.phase, draft.agent()) {
         (Phase::Delegating { stage }, _) => {
@@ -17,15 +28,10 @@ pub(super) fn pause(draft: &mut Draft, by: Actor, reason: Option<String>) -> Res
             delegate::pause_children(draft);
             hold::ask_paused(draft, stage);
         }
-        (Phase::Working { stage, .. }, Some((target, purpose))) => {
+        (Phase::Working { stage, .. }, Some((target, _))) => {
             let stage = *stage;
             draft.request(Effect::StopAgent { target });
-            match purpose {
-                Purpose::Answer { question } => {
-                    hold::answered(draft, stage, question, "(paused before an answer came)")
-                }
-                Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => hold::ask_paused(draft, stage),
-            }
+            hold::ask_paused(draft, stage);
         }
         (
             Phase::Unopened

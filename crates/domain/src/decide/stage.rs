@@ -15,6 +15,7 @@ pub(super) fn begin(draft: &mut Draft, index: usize) {
     }
     let has_checks = !draft.run.opened().config.checks.is_empty();
     match stage.work {
+        Work::Prove { .. } if draft.run.pausing.is_some() => hold::ask_paused(draft, index),
         Work::Converse { .. } if draft.run.opened().config.skip_clarification => converse::skip(draft, index),
         Work::Judge { prove: true, .. } | Work::Prove { .. } if has_checks => {
             let commit = judged_commit(draft);
@@ -88,6 +89,8 @@ pub(super) fn proved(draft: &mut Draft, index: usize, proof: Proof) {
     draft.record(Event::ProofRecorded { proof });
     match (review, &draft.run.stage(index).work) {
         (Some(review), _) => failed(draft, index, review),
+        // Checks have no agent to stop: the pause begins here, and after it they run again.
+        (None, Work::Prove { .. }) if draft.run.pausing.is_some() => hold::ask_paused(draft, index),
         (None, Work::Prove { .. }) => gate(draft, index),
         (
             None,

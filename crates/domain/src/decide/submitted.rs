@@ -1,7 +1,7 @@
 //! What an agent handed in, or a person wrote in its place: recorded, then on to the gate.
 
-use super::{Draft, hold, pursue, stage, work};
-use crate::{Artifact, ArtifactKind, Effect, Event, Plan, Purpose, Submission};
+use super::{Draft, converse, hold, pursue, stage, work};
+use crate::{Artifact, ArtifactKind, Effect, Event, Plan, Purpose, Submission, Work};
 
 pub(super) fn submitted(draft: &mut Draft, index: usize, submission: Submission) {
     let Submission { artifact, decisions, review, plan, reflection, .. } = submission;
@@ -61,6 +61,9 @@ pub(super) fn taken_in(draft: &mut Draft, index: usize, artifact: Artifact, effe
 
 /// What a person wrote cannot be used: the version they saw waits again.
 pub(super) fn refused(draft: &mut Draft, index: usize, reason: &str) {
+    if matches!(draft.run.stage(index).work, Work::Converse { .. }) {
+        return converse::refused(draft, index, reason);
+    }
     let question = "your own version".to_owned();
     hold::answered(draft, index, question, &format!("it cannot be used: {reason}"));
 }

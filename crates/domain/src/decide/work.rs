@@ -219,11 +219,18 @@ pub(super) fn crashed(draft: &mut Draft, index: usize, reason: String) {
 /// An effect that could not be done waits for a person, except where nothing depends on it any more.
 fn could_not(draft: &mut Draft, effect: &Effect, message: &str, hint: Option<&str>) {
     let told = matches!(effect, Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellParent);
-    if draft.run.is_ended() || told {
+    // A merge for a stage that was left since is not missed: the tasks are planned anew.
+    let left = matches!(effect, Effect::MergeChild(_)) && !delegate::is_delegating(draft);
+    if draft.run.is_ended() || told || left {
         return;
     }
     if let Effect::StartChild(child) = effect {
         return delegate::not_started(draft, child, message);
+    }
+    if let (Effect::RunAgent(task), Some(index)) = (effect, draft.run.current_stage())
+        && let Purpose::Answer { question } = &task.purpose
+    {
+        return hold::answered(draft, index, question.clone(), &format!("(no answer: {message})"));
     }
     if matches!(effect, Effect::OpenBranch | Effect::OpenChildBranch) {
         return cancel::fail(draft, message);

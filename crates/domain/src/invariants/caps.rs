@@ -22,9 +22,23 @@ impl Checker {
     }
 }
 
+impl Checker {
+    /// A fix round begins by itself only while there are rounds; after that a person says so.
+    pub(super) fn advanced(&mut self, recorded: &Recorded, stage: &str) {
+        let index = self.run.opened().playbook.index_of(stage);
+        let Some((state, stage)) = index.map(|index| (&self.run.stages[index], self.run.stage(index))) else {
+            return self.broken(recorded, 1, format!("there is no stage `{stage}`"));
+        };
+        let spent = stage.work.rounds().is_some_and(|rounds| state.fails > rounds + state.rounds_granted);
+        if spent && state.passed_for.is_none() {
+            let message = format!("`{}` failed more often than its rounds", stage.name);
+            self.broken(recorded, 10, message);
+        }
+    }
+}
+
 /// Which caps a stage is past.
 fn passed<'a>(run: &'a Run, state: &'a StageState, stage: &'a Stage) -> impl Iterator<Item = &'static str> + 'a {
-    let rounds = stage.work.rounds().is_some_and(|rounds| state.fails > rounds + state.rounds_granted + 1);
     let iterations =
         matches!(&stage.work, Work::Pursue { iterations } if state.iterations > iterations + state.iterations_granted);
     let talk = matches!(&stage.work, Work::Converse { rounds } if state.turns > most_turns(run, *rounds));
@@ -32,7 +46,6 @@ fn passed<'a>(run: &'a Run, state: &'a StageState, stage: &'a Stage) -> impl Ite
     let past = [
         (state.crashes > stage.crashes, "crashed more often than its cap"),
         (state.revisions > stage.revisions, "was sent back more often than its cap"),
-        (rounds, "failed more often than its rounds"),
         (iterations, "went on longer than its iterations"),
         (talk, "talked longer than its rounds"),
         (pulses, "had more pulses than the plan has tasks"),

@@ -96,7 +96,7 @@ impl Checker {
         }
         let to = self.run.visible();
         let known = self.seen.edges.as_ref().is_none_or(|edges| edges.contains(from, &to));
-        if from != to && self.run.version > 1 && !known {
+        if from != to && from != "unopened" && !known {
             self.broken(recorded, 1, format!("it went from `{from}` to `{to}`"));
         }
     }
@@ -129,6 +129,7 @@ impl Checker {
                 }
             }
             Event::StageStarted { stage, visit } => self.stage_started(recorded, stage, *visit),
+            Event::AutoAdvanced { stage, .. } => self.advanced(recorded, stage),
             Event::StageCompleted { stage } => self.stage_completed(recorded, stage),
             Event::ArtifactCreated { artifact, .. } => self.made(&artifact.stage),
             Event::AssumptionOverturned { by, .. }
@@ -152,7 +153,6 @@ impl Checker {
             | Event::PulseCompleted { .. }
             | Event::ReflectionRecorded { .. }
             | Event::PrOpened { .. }
-            | Event::AutoAdvanced { .. }
             | Event::AgentCrashed { .. }
             | Event::ImplementationSucceeded { .. }
             | Event::ImplementationFailed { .. }

@@ -144,13 +144,17 @@ impl Table<'_> {
         self.add(&stage.name, &paused, Because::Pause);
         self.on(stage, HoldKind::Paused, DecisionKind::Resume, &stage.name);
         self.hold(stage, HoldKind::Stuck, &[DecisionKind::Retry]);
-        self.leave(index, &stage.name, Because::Work);
+        if self.leaves_by_itself(index) {
+            self.leave(index, &stage.name, Because::Work);
+        }
         if stage.work.has_agent() {
             self.agent(index);
         }
         match &stage.work {
             Work::Converse { .. } => {
                 self.hold(stage, HoldKind::Confirm, &[DecisionKind::Approve, DecisionKind::Answer]);
+                // A pause that was asked for while what the person said yes to was being committed.
+                self.add(&held(&stage.name, HoldKind::Confirm), &paused, Because::Pause);
             }
             Work::Judge { .. } | Work::Prove { .. } => self.verdicts(index),
             Work::Delegate { .. } => self.tasks(stage),
@@ -237,6 +241,10 @@ impl Table<'_> {
         }
         if stage.work.has_agent() {
             self.on(stage, kind, DecisionKind::Ask, &stage.name);
+            // An answer that does not come in time, or is not waited for, brings the same hold back.
+            for because in [Because::Clock, Because::Pause] {
+                self.add(&stage.name, &held(&stage.name, kind), because);
+            }
         }
         if stage.work.artifact().is_some_and(ArtifactKind::can_be_written) {
             self.on(stage, kind, DecisionKind::ModifyPlan, &stage.name);
@@ -246,7 +254,7 @@ impl Table<'_> {
     fn stuck(&mut self, index: usize) {
         let stage = &self.playbook.stages[index];
         let made = stage.work.artifact();
-        if made.is_some() && !matches!(stage.work, Work::Converse { .. }) {
+        if made.is_some() {
             self.pass(index, HoldKind::Stuck, DecisionKind::AcceptAnyway);
         }
         let delegates = matches!(stage.work, Work::Delegate { .. });
@@ -266,6 +274,17 @@ impl Table<'_> {
         } else {
             self.leave(index, &from, Because::Decided(decision.word()));
         }
+    }
+
+    /// Whether work alone leads out of the stage: by an open gate, by what a person wrote or did themselves, or because
+    /// it is published after the yes.
+    fn leaves_by_itself(&self, index: usize) -> bool {
+        let stage = &self.playbook.stages[index];
+        let opens = matches!(stage.gate, StageGate::Auto | StageGate::Trust(_));
+        let delegates = matches!(stage.work, Work::Delegate { .. });
+        let own = |kind: ArtifactKind| kind.can_be_written() || (kind.is_code() && !self.child);
+        let published = !self.child && index + 1 < self.playbook.stages.len();
+        opens || published || delegates || stage.work.artifact().is_some_and(own)
     }
 
     /// To the next stage, or to the end.

@@ -45,6 +45,7 @@ impl World {
             runner: hands.clone(),
             clock: Arc::new(jiff::Timestamp::now),
             slots: Slots { heavy: 3, light: 8 },
+            entry: engine::EntryRule::default(),
             node: NodeId("here".to_owned()),
             sole_process: true,
         });

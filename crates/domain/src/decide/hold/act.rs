@@ -1,7 +1,7 @@
 //! Using a decision exactly once: refused unless it is this hold, this digest and an allowed decision.
 
 use crate::decide::{Draft, cancel, clarify, converse, delegate, finish, pause, stage};
-use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection, Work};
+use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection};
 
 /// A person decided.
 pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(), Rejection> {
@@ -130,15 +130,12 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
             let minutes = stage::timeout_minutes(draft, index);
             draft.request_agent(index, Purpose::Answer { question }, minutes);
         }
-        Decision::Answer { .. } if matches!(draft.run.stage(index).work, Work::Converse { .. }) => {
-            stage::go_on(draft, index);
-        }
         Decision::Answer { .. } | Decision::Ignore => clarify::answered(draft, index),
         Decision::Raise { .. } => stage::go_on(draft, index),
         Decision::Extend { minutes } => stage::go_on_for(draft, index, minutes),
         Decision::AcceptAnyway { .. } | Decision::CreatePr => stage::pass(draft, index),
         Decision::Retry { .. } => retry(draft, hold, index),
-        Decision::Resolve => delegate::resolve(draft, hold.task.as_deref().unwrap_or_default()),
+        Decision::Resolve => delegate::advance(draft),
         Decision::TakeOver => {
             let commit = draft.run.head.clone().expect("a stage starts only after the branch was created");
             draft.request(Effect::Publish { commit });
@@ -169,17 +166,24 @@ fn in_finish(draft: &mut Draft, decision: &Decision) {
     }
 }
 
-/// Work that was judged goes back to the stage that made it; everything else is done again where it was made.
+/// Work that was judged goes back to the stage that made it; everything else is done again where it was made or asked.
 fn send_back(draft: &mut Draft, hold: &Hold, index: usize) {
     let on_fail = draft.run.stage(index).work.on_fail();
     let made_by = on_fail.and_then(|name| draft.run.opened().playbook.index_of(name));
     match (hold.kind, made_by) {
-        (HoldKind::Approval | HoldKind::Review, Some(target)) => stage::begin(draft, target),
+        (HoldKind::Approval | HoldKind::Review, Some(target)) if hold.question.is_none() => {
+            stage::begin(draft, target);
+        }
         (_, _) => stage::begin(draft, index),
     }
 }
 
 fn retry(draft: &mut Draft, hold: &Hold, index: usize) {
+    if let (true, Some(publish @ Effect::Publish { .. })) =
+        (delegate::is_delegating(draft), draft.run.failed_effect.clone())
+    {
+        return draft.request(publish);
+    }
     if delegate::is_delegating(draft) {
         return delegate::retry(draft, hold);
     }

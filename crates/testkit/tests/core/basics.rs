@@ -1,5 +1,4 @@
-//! What the core answers to each command, one sentence per test.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+//! Starts, gates, questions, verdicts, crashes, clocks and money in the default playbook.
 
 use domain::{
     AgentEnd, ArtifactKind, Command, Decide, Decision, DecisionKind, Digest, Effect, Event, Gate, HoldKind, Micros,

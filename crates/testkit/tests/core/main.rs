@@ -1,0 +1,13 @@
+//! What the core answers to each command, one sentence per test, one file per thing.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+mod assumptions;
+mod basics;
+mod conversation;
+mod family;
+mod finishing;
+mod gates;
+mod goals;
+mod kit;
+mod pauses;
+mod tasks;
