@@ -30,6 +30,8 @@ pub(crate) struct Desk {
     hot: HashMap<RunId, Arc<Run>>,
     // Whether there may be effects that nobody works on.
     backlog: bool,
+    // Effects that were leased while their run could not be read.
+    grounded: Vec<Leased>,
     rule: EntryRule,
     queue: Queue,
     position: watch::Sender<u64>,
@@ -94,7 +96,20 @@ impl Desk {
         let flights = Flights::new(parts.runner, parts.slots, busy);
         let Parts { store, clock, node, entry: rule, .. } = parts;
         let (hot, queue) = (HashMap::new(), Queue::Open);
-        Self { store, clock, node, engine, flights, hot, backlog: true, rule, queue, position, due }
+        Self {
+            store,
+            clock,
+            node,
+            engine,
+            flights,
+            hot,
+            backlog: true,
+            grounded: Vec::new(),
+            rule,
+            queue,
+            position,
+            due,
+        }
     }
 
     pub(crate) fn spawn(mut self, mut inbox: mpsc::Receiver<Ask>) {
@@ -149,6 +164,9 @@ impl Desk {
 
     /// Decides, commits, answers, acts. Commands that another writer overtook are decided again.
     fn process(&mut self, mut pending: Vec<Pending>) -> bool {
+        for leased in std::mem::take(&mut self.grounded) {
+            self.start(leased);
+        }
         // Every pass writes what fits; a run cannot be overtaken for ever, and the bound says so.
         for _ in 0..16 {
             let now = self.now();
@@ -192,20 +210,40 @@ impl Desk {
         let mut rejected = Vec::new();
         let (mut heavy, mut light) = self.flights.free();
         for one in pending {
-            match self.decide_one(&one, now, &mut heavy, &mut light) {
+            let mut answer = self.decide_one(&one, now, &mut heavy, &mut light);
+            if matches!(answer, Err(Refusal::Rejected(_))) && self.forget_old(&one.run) {
+                answer = self.decide_one(&one, now, &mut heavy, &mut light);
+            }
+            match answer {
                 Ok((append, after, starts)) => {
                     self.hot.insert(one.run.clone(), Arc::clone(&after));
                     batch.appends.push(append);
                     decided.push(Decided { pending: one, after, starts });
                 }
-                Err(refusal) => match self.repeated(&one) {
-                    Some(receipt) => one.reply.send(receipt),
-                    None => rejected.push((one.reply, refusal)),
-                },
+                Err(refusal) => {
+                    if let (Some(fence), Refusal::Rejected(_)) = (one.fence, &refusal) {
+                        // Somebody else reported it, or it was taken back: nothing of it is in the air any more.
+                        self.flights.land_fenced(&one.run, fence.number, fence.epoch);
+                    }
+                    match self.repeated(&one) {
+                        Some(receipt) => one.reply.send(receipt),
+                        None => rejected.push((one.reply, refusal)),
+                    }
+                }
             }
         }
         batch.lease = self.wish(now, heavy, light);
         (decided, rejected, batch)
+    }
+
+    /// Forgets a run that another process has moved on since; a no must not rest on what is no longer so.
+    fn forget_old(&mut self, id: &RunId) -> bool {
+        let Some(known) = self.hot.get(id).map(|run| run.version) else { return false };
+        let moved_on = self.store.events(id, known).is_ok_and(|newer| !newer.is_empty());
+        if moved_on {
+            self.hot.remove(id);
+        }
+        moved_on
     }
 
     fn wish(&self, now: Timestamp, heavy: usize, light: usize) -> Option<LeaseWish> {
@@ -353,7 +391,7 @@ impl Desk {
                 Appended::Fenced => {
                     self.hot.remove(&run);
                     if let Some(fence) = append.fence {
-                        self.flights.land(&run, fence.number);
+                        self.flights.land_fenced(&run, fence.number, fence.epoch);
                     }
                     one.pending.reply.send(Err(Refusal::Rejected(Rejection::EffectNotOpen(
                         append.fence.map_or(0, |fence| fence.number),
@@ -393,12 +431,17 @@ impl Desk {
 
     fn start(&mut self, leased: Leased) {
         match self.find(&leased.id.run) {
+            // It was taken back while its run could not be read.
+            Ok(run) if !run.open_effects.contains_key(&leased.id.number) => {}
             Ok(run) => {
                 self.hot.insert(leased.id.run.clone(), Arc::clone(&run));
                 self.flights.start(leased, run, self.engine.clone());
             }
-            // The lease runs out and the effect is taken up again.
-            Err(refusal) => tracing::error!(effect = %leased.id, %refusal, "a leased effect's run cannot be read"),
+            // The lease is ours and is renewed with the others, so nobody else would ever take it up.
+            Err(refusal) => {
+                tracing::warn!(effect = %leased.id, %refusal, "a leased effect's run cannot be read; trying again");
+                self.grounded.push(leased);
+            }
         }
     }
 

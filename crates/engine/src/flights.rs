@@ -27,6 +27,7 @@ pub(crate) struct Flights {
 
 struct Flight {
     number: u32,
+    epoch: u64,
     weight: Weight,
     task: JoinHandle<()>,
 }
@@ -54,7 +55,12 @@ impl Flights {
     pub(crate) fn start(&mut self, leased: Leased, run: Arc<Run>, engine: Engine) {
         // Whose door it is makes no difference here: an entry takes a light slot.
         let weight = Weight::of(&leased.effect, None);
-        let (id, number, before) = (leased.id.run.clone(), leased.id.number, self.leaving.remove(&leased.id.run));
+        let (id, number) = (leased.id.run.clone(), leased.id.number);
+        // A lease can be lost and given again while its effect is in the air: what flies under the old one is worthless.
+        if let Some(old) = self.in_air.get(&id).map(|flight| flight.number) {
+            self.land(&id, old);
+        }
+        let before = self.leaving.remove(&id);
         let spend = spend_sink(engine.clone(), id.clone());
         let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend };
         let runner = Arc::clone(&self.runner);
@@ -67,7 +73,7 @@ impl Flights {
             fly(runner, job, epoch, engine).await;
         });
         self.add(weight);
-        self.in_air.insert(id, Flight { number, weight, task });
+        self.in_air.insert(id, Flight { number, epoch, weight, task });
     }
 
     /// The effect was reported, or is no longer wanted: its slot is free, its task told to stop.
@@ -83,6 +89,13 @@ impl Flights {
             }
         }
         self.leaving.retain(|_, task| !task.is_finished());
+    }
+
+    /// A report under an old lease came to nothing: its flight is over, but not one under a newer lease.
+    pub(crate) fn land_fenced(&mut self, run: &RunId, number: u32, epoch: u64) {
+        if self.in_air.get(run).is_some_and(|flight| flight.epoch == epoch) {
+            self.land(run, number);
+        }
     }
 
     /// Lets go of everything.
