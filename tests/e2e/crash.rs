@@ -41,3 +41,8 @@ async fn a_run_with_a_fix_round_survives_kills() {
 async fn a_cancelled_run_survives_kills() {
     check(Scenario::Cancel, 3).await;
 }
+
+#[tokio::test]
+async fn a_run_of_several_agents_survives_kills() {
+    check(Scenario::Team, 4).await;
+}

@@ -30,6 +30,7 @@ pub async fn picture(product: &Product, world: &World, run: &str) -> Result<Pict
     let (_, events) = product.get(&format!("/api/runs/{run}/events")).await?;
     let branch = view["branch"].as_str().context("a run has a branch")?.to_owned();
     let masks = Masks { run: run.to_owned(), project: world.repository().display().to_string() };
+    let masks = &masks;
     let events = events.as_array().context("events are a list")?;
     let events = events.iter().map(|event| masks.mask(&format!("{} {}", event["type"], event["payload"]))).collect();
     let mut commits = Vec::new();
@@ -51,6 +52,57 @@ pub async fn picture(product: &Product, world: &World, run: &str) -> Result<Pict
         checkout: world.git(&["status", "--porcelain"])?,
         left_over: left_over(world, run),
     })
+}
+
+/// The picture of a run whose children worked at the same time: what they did counts, not in which order.
+pub async fn family_picture(product: &Product, world: &World, run: &str) -> Result<Picture> {
+    let mut whole = picture(product, world, run).await?;
+    let (_, children) = product.get(&format!("/api/runs?parent={run}&limit=100")).await?;
+    let children = children.as_array().context("runs are a list")?.clone();
+    let mut names: Vec<(String, String)> = Vec::new();
+    for child in &children {
+        let id = child["id"].as_str().context("a run has an id")?.to_owned();
+        let branch = child["branch"].as_str().context("a run has a branch")?;
+        let task = branch.rsplit_once("-task-").map_or("?", |(_, task)| task);
+        names.push((id, format!("CHILD{task}")));
+    }
+    for child in &children {
+        let id = child["id"].as_str().context("a run has an id")?;
+        let of_child = picture(product, world, id).await?;
+        whole.events.extend(of_child.events.into_iter().map(|event| format!("child {event}")));
+        whole.calls += of_child.calls;
+        whole.left_over.extend(of_child.left_over);
+    }
+    let unordered = |text: &String| {
+        let named =
+            names.iter().fold(text.clone(), |text, (id, name)| text.replace(id.as_str(), name).replace(&id[..6], name));
+        mask_numbers(&named)
+    };
+    whole.events = whole.events.iter().map(unordered).collect();
+    whole.events.sort();
+    whole.commits = whole.commits.iter().map(unordered).collect();
+    whole.commits.sort();
+    // Records tell the order of things; that they are there is what matters here.
+    let record = |path: &str| path.contains(".autonomous/runs/") || path.ends_with("memory.md");
+    let files = std::mem::take(&mut whole.files).into_iter();
+    whole.files =
+        files.map(|(path, text)| (unordered(&path), if record(&path) { String::new() } else { text })).collect();
+    Ok(whole)
+}
+
+/// Numbers of effects, holds and events: they follow from the order of things.
+fn mask_numbers(text: &str) -> String {
+    let mut masked = String::new();
+    let mut digits = false;
+    for c in text.chars() {
+        match (c.is_ascii_digit(), digits) {
+            (true, false) => masked.push('N'),
+            (true, true) => {}
+            (false, _) => masked.push(c),
+        }
+        digits = c.is_ascii_digit();
+    }
+    masked
 }
 
 fn left_over(world: &World, run: &str) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::compare::{Picture, picture};
+use crate::compare::{Picture, family_picture, picture};
 use crate::product::Product;
 use crate::world::World;
 
@@ -23,12 +23,14 @@ pub enum Scenario {
     ValidationRetry,
     /// A person ends it while the implementer works.
     Cancel,
+    /// Two agents at once work on three tasks, one of which needs another.
+    Team,
 }
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Auto, Self::ManualApproval, Self::Clarification, Self::ValidationRetry, Self::Cancel];
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::ManualApproval, Self::Clarification, Self::ValidationRetry, Self::Cancel, Self::Team];
 
     /// Its name.
     #[must_use]
@@ -39,6 +41,7 @@ impl Scenario {
             Self::Clarification => "clarification",
             Self::ValidationRetry => "validation retry",
             Self::Cancel => "cancel",
+            Self::Team => "team",
         }
     }
 
@@ -50,8 +53,32 @@ impl Scenario {
                 format!("{}{}{}{}", turn_write(1, "broken"), TURN_DONE, turn_write(2, "fixed"), TURN_DONE)
             }
             Self::Cancel => format!("{}{}", turn_write(1, "fixed"), TURN_SLOW),
+            Self::Team => return team_script(),
         };
         format!("{PLANNER}{implementer}{VALIDATOR}")
+    }
+
+    fn request(self, world: &World) -> Value {
+        if self == Self::Team {
+            return json!({
+                "project": world.repository(),
+                "request": "Greet in three languages",
+                "playbook": "team",
+                "agents": 2,
+                "skipClarification": true,
+                "models": {"*": "scripted/story"},
+                "autoMerge": true,
+                "checks": [{"name": "syntax", "command": "for f in src/*.sh; do sh -n $f || exit 1; done"}],
+            });
+        }
+        json!({
+            "project": world.repository(),
+            "request": "Make the greeting warmer",
+            "trust": self.trust(),
+            "models": {"planner": "scripted/story", "implementer": "scripted/story", "validator": "scripted/story"},
+            "autoMerge": true,
+            "checks": [{"name": "warm", "command": "grep -q fixed src/greet.sh"}],
+        })
     }
 
     fn trust(self) -> Value {
@@ -105,6 +132,44 @@ tool = "complete_review"
 input = { verdict = "pass", severity = "minor", summary = "As planned" }
 "#;
 
+const ARCHITECT: &str = r#"
+[[conversation]]
+role = "architect"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "submit_plan"
+[conversation.turn.call.input]
+summary = "One file per language"
+tasks = [
+  { id = "english", title = "Greet in English", description = "src/english.sh", files = ["src/english.sh"] },
+  { id = "french", title = "Greet in French", description = "src/french.sh", files = ["src/french.sh"] },
+  { id = "both", title = "Greet in both", description = "src/both.sh", files = ["src/both.sh"], dependsOn = ["english"] },
+]
+"#;
+
+const REVIEWER: &str = r#"
+[[conversation]]
+role = "reviewer"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_review"
+input = { verdict = "pass", severity = "minor", summary = "As asked" }
+"#;
+
+fn team_script() -> String {
+    let worker = |when: &str, file: &str| {
+        format!(
+            "\n[[conversation]]\nrole = \"implementer\"\nwhen = [\"{when}\"]\n[[conversation.turn]]\n\
+             [[conversation.turn.call]]\ntool = \"write_file\"\n\
+             input = {{ path = \"src/{file}.sh\", content = \"echo {file}\\n\" }}\n[[conversation.turn]]\n\
+             [[conversation.turn.call]]\ntool = \"complete_pulse\"\ninput = {{ summary = \"It greets\" }}\n"
+        )
+    };
+    let workers =
+        [worker("Greet in English", "english"), worker("Greet in French", "french"), worker("Greet in both", "both")];
+    format!("{ARCHITECT}{}{REVIEWER}", workers.concat())
+}
+
 fn bare_write(content: &str) -> String {
     format!(
         "\n[[conversation.turn]]\n[[conversation.turn.call]]\ntool = \"write_file\"\ninput = {{ path = \"src/greet.sh\", content = \"echo {content}\\n\" }}\n"
@@ -157,7 +222,14 @@ async fn tell_it(scenario: Scenario, kill_at: Option<u64>) -> Result<Told> {
         ensure!(kills < 5, "the server died again and again");
         product = Product::start(&world.home(), &BTreeMap::new()).await;
     };
-    let picture = picture(&product, &world, &run).await?;
+    let picture = match scenario {
+        Scenario::Team => family_picture(&product, &world, &run).await?,
+        Scenario::Auto
+        | Scenario::ManualApproval
+        | Scenario::Clarification
+        | Scenario::ValidationRetry
+        | Scenario::Cancel => picture(&product, &world, &run).await?,
+    };
     product.stop().await?;
     let boundaries = std::fs::read_to_string(&log).unwrap_or_default().lines().map(str::to_owned).collect();
     Ok(Told { picture, kills, boundaries })
@@ -174,15 +246,7 @@ async fn ensure_killed(product: &mut Product, error: anyhow::Error) -> Result<()
 
 /// Does whatever the story needs next, until it has ended. May be called again after a crash.
 async fn advance(product: &Product, world: &World, scenario: Scenario) -> Result<String> {
-    let body = json!({
-        "project": world.repository(),
-        "request": "Make the greeting warmer",
-        "trust": scenario.trust(),
-        "models": {"planner": "scripted/story", "implementer": "scripted/story", "validator": "scripted/story"},
-        "autoMerge": true,
-        "checks": [{"name": "warm", "command": "grep -q fixed src/greet.sh"}],
-    });
-    let started = product.run(Some("the run"), &body).await?;
+    let started = product.run(Some("the run"), &scenario.request(world)).await?;
     let id = started["id"].as_str().context("a run has an id")?.to_owned();
     loop {
         let view = product.until(&id, |view| wants_us(scenario, view)).await?;
