@@ -30,6 +30,10 @@ pub fn check_family(logs: &BTreeMap<RunId, Vec<Recorded>>) -> Vec<(RunId, Violat
 type Note<'a> = dyn FnMut(u64, u8, String) + 'a;
 
 /// Rules 7 and 18: a child is who its parent says it is, and only what ended well is merged.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only three facts are about children; a new one changes nothing here"
+)]
 fn children(parent: &RunId, recorded: &Recorded, runs: &BTreeMap<&RunId, Run>, note: &mut Note<'_>) {
     match &recorded.event {
         Event::ChildStarted { task, attempt, child } => {
@@ -58,6 +62,7 @@ fn children(parent: &RunId, recorded: &Recorded, runs: &BTreeMap<&RunId, Run>, n
 }
 
 /// Rule 9: what the children of a run are given at any time is no more than what it may spend itself.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only these facts move money between runs")]
 fn budgets(log: &[Recorded], note: &mut Note<'_>) {
     let mut limit: Option<Micros> = None;
     let mut given: BTreeMap<(String, u32), Micros> = BTreeMap::new();
@@ -77,7 +82,6 @@ fn budgets(log: &[Recorded], note: &mut Note<'_>) {
                 let was = given.entry((task.clone(), attempt)).or_insert(Micros(0));
                 *was = (*was).min(*cost);
             }
-            Event::TasksPlanned { .. } | Event::TaskFailed { .. } => {}
             _ => {}
         }
         let sum = given.values().fold(Micros(0), |sum, one| sum.plus(*one));

@@ -63,6 +63,7 @@ impl Checker {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the caller has chosen the facts about tasks")]
     pub(super) fn task_event(&mut self, recorded: &Recorded) {
         let status = |task: &str| self.run.task(task).map(|state| state.status);
         match &recorded.event {

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use testkit::sim::{Report, Size, play};
+use testkit::sim::{Faults, Report, Size, play};
 
 fn main() -> ExitCode {
     let given: Vec<String> = std::env::args().collect();
@@ -13,11 +13,16 @@ fn main() -> ExitCode {
         at.and_then(|at| given.get(at + 1)).and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     };
     let (from, seeds) = (number("--from", 1), number("--seeds", 200));
+    let faults = if given.iter().any(|word| word == "--all-faults") { Faults::All } else { Faults::Cuts };
     let began = Instant::now();
     let mut failed = 0;
     let (mut runs, mut events, mut effects, mut repeated, mut crashes) = (0, 0, 0, 0, 0);
     for seed in from..from + seeds {
-        let report: Report = play(seed, Size { runs: 3, steps: 120, slots: 3, teams: false });
+        let one = Instant::now();
+        let report: Report = play(seed, Size { runs: 3, steps: 120, slots: 3, faults });
+        if one.elapsed().as_secs() >= 10 {
+            println!("seed {seed} took {:.0} s", one.elapsed().as_secs_f64());
+        }
         (runs, events, effects) = (runs + report.runs, events + report.events, effects + report.effects);
         (repeated, crashes) = (repeated + report.repeated, crashes + report.crashes);
         if !report.wrong.is_empty() {

@@ -36,8 +36,17 @@ pub struct Size {
     pub steps: usize,
     /// Agents and checks at once.
     pub slots: usize,
-    /// Whether only `team` runs are started.
-    pub teams: bool,
+    /// What goes wrong besides effects and people.
+    pub faults: Faults,
+}
+
+/// What goes wrong with the installation itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Faults {
+    /// Power cuts, time that passes while nothing runs, a full disk.
+    Cuts,
+    /// Also a clock that jumps under running engines, a second engine, leases that are lost, a store that is busy.
+    All,
 }
 
 /// Plays one seed; what is wrong is in the report.
@@ -124,7 +133,7 @@ impl Sim {
 
     async fn begin(&mut self, n: u64) {
         let names: Vec<&str> = Playbook::built_in_names().collect();
-        let name = if self.size.teams { "team" } else { self.dice.pick(&names).copied().unwrap_or("team") };
+        let name = self.dice.pick(&names).copied().unwrap_or("team");
         let playbook = Playbook::built_in(name).expect("a built-in playbook");
         let start = Start { playbook, ..samples::start(self.config()) };
         let id = RunId::from_bits(self.seed.wrapping_mul(1_000_003).wrapping_add(n));
@@ -179,14 +188,22 @@ impl Sim {
     }
 
     async fn step(&mut self) {
+        let all = self.size.faults == Faults::All;
         match self.dice.below(100) {
             0..50 => self.end_one(),
             50..78 => self.person().await,
-            78..82 => self.jump(),
-            82..86 => self.crash().await,
-            86..90 => self.second(),
-            90..93 => drop(self.store.release_all_leases()),
-            _ => self.mood(),
+            78..82 if all => self.jump(),
+            82..86 if all => self.second(),
+            86..89 if all => drop(self.store.release_all_leases()),
+            89..93 => self.mood(),
+            78..86 => {
+                // Time passes while nothing runs.
+                let node = self.cut().await;
+                self.jump();
+                self.world.forget(node);
+                self.boot(true);
+            }
+            _ => self.crash().await,
         }
     }
 
@@ -240,16 +257,21 @@ impl Sim {
         *now = now.saturating_add(by).unwrap_or(*now);
     }
 
-    /// The power is cut in the middle of whatever it does.
+    /// The power is cut in the middle of whatever it does; another engine goes on, or a new one begins.
     async fn crash(&mut self) {
-        let node = self.nodes.remove(self.dice.below(self.nodes.len()));
-        node.line.set(Mood::Dead);
-        node.engine.stop().await;
-        self.world.forget(node.number);
-        self.crashes += 1;
+        let node = self.cut().await;
+        self.world.forget(node);
         if self.nodes.is_empty() {
             self.boot(true);
         }
+    }
+
+    async fn cut(&mut self) -> u32 {
+        let node = self.nodes.remove(self.dice.below(self.nodes.len()));
+        node.line.set(Mood::Dead);
+        node.engine.stop().await;
+        self.crashes += 1;
+        node.number
     }
 
     fn second(&mut self) {
@@ -259,7 +281,8 @@ impl Sim {
     }
 
     fn mood(&mut self) {
-        let mood = [Mood::Busy, Mood::Full, Mood::Well, Mood::Well][self.dice.below(4)];
+        let busy = if self.size.faults == Faults::All { Mood::Busy } else { Mood::Full };
+        let mood = [busy, Mood::Full, Mood::Well, Mood::Well][self.dice.below(4)];
         let at = self.dice.below(self.nodes.len());
         self.nodes[at].line.set(mood);
     }
