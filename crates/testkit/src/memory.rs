@@ -283,7 +283,7 @@ impl Store for MemoryStore {
         let state = self.state();
         let due = state.timers.iter().filter(|(_, timer)| timer.at <= now);
         let mut due: Vec<DueTimer> =
-            due.map(|(run, timer)| DueTimer { run: run.clone(), timer: u64::from(timer.id), due: timer.at }).collect();
+            due.map(|(run, timer)| DueTimer { run: run.clone(), timer: timer.id, due: timer.at }).collect();
         due.sort_by_key(|timer| (timer.due, timer.run.clone()));
         due.truncate(limit);
         Ok(due)

@@ -166,11 +166,11 @@ fn verdicts(good: &Outcome) -> Vec<Outcome> {
         }
         outcome
     };
-    match good {
-        Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } if submission.review.is_some() => {
-            vec![fail(Severity::Minor), fail(Severity::Major)]
-        }
-        _ => Vec::new(),
+    let judged = |end: &AgentEnd| matches!(end, AgentEnd::Submitted(submission) if submission.review.is_some());
+    if matches!(good, Outcome::AgentEnded { end, .. } if judged(end)) {
+        vec![fail(Severity::Minor), fail(Severity::Major)]
+    } else {
+        Vec::new()
     }
 }
 

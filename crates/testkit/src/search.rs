@@ -178,10 +178,8 @@ fn delayed(to: &str, rewind: Option<&str>, because: Because) -> Because {
 
 fn because(command: &Command) -> Because {
     match command {
-        Command::Decide(decide) => match &decide.decision {
-            Decision::Cancel { .. } => Because::Cancel,
-            other => Because::Decided(other.kind().word()),
-        },
+        Command::Decide(decide) if matches!(decide.decision, Decision::Cancel { .. }) => Because::Cancel,
+        Command::Decide(decide) => Because::Decided(decide.decision.kind().word()),
         Command::TimerFired { .. } => Because::Clock,
         Command::Pause { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
@@ -231,7 +229,9 @@ fn key(run: &Run) -> String {
             let left = match stage.work {
                 Work::Pursue { .. } => state.iterations.saturating_sub(state.iterations_granted),
                 Work::Converse { .. } => state.turns.min(3),
-                _ => state.fails.saturating_sub(state.rounds_granted),
+                Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {
+                    state.fails.saturating_sub(state.rounds_granted)
+                }
             };
             let passed = state.passed_for.is_some() && state.passed_for == code;
             (state.revisions, left, state.pulses, passed, state.completed_at.is_some())
@@ -242,7 +242,11 @@ fn key(run: &Run) -> String {
         Phase::Working { step, .. } => format!("{step:?}"),
         Phase::Finishing { step, .. } => format!("{step:?}"),
         Phase::Publishing { .. } => "publishing".to_owned(),
-        _ => String::new(),
+        Phase::Unopened
+        | Phase::Opening { .. }
+        | Phase::Delegating { .. }
+        | Phase::Holding { .. }
+        | Phase::Ended { .. } => String::new(),
     };
     let failed = run.failed_effect.as_ref().map(Effect::word);
     let assumed: Vec<_> = run.assumptions.iter().filter(|known| !known.overturned).map(|known| &known.stage).collect();
@@ -272,7 +276,12 @@ fn first_again(run: &Run) -> usize {
     let playbook = &run.opened().playbook;
     let current = match &run.phase {
         Phase::Unopened | Phase::Opening { .. } => 0,
-        _ => run.current_stage().unwrap_or(playbook.stages.len()),
+        Phase::Working { .. }
+        | Phase::Delegating { .. }
+        | Phase::Publishing { .. }
+        | Phase::Holding { .. }
+        | Phase::Finishing { .. }
+        | Phase::Ended { .. } => run.current_stage().unwrap_or(playbook.stages.len()),
     };
     let assumed = run.assumptions.iter().filter(|known| !known.overturned).map(|known| known.stage.as_str());
     let back = playbook.stages.iter().skip(current).filter_map(|stage| stage.work.on_fail());
@@ -286,7 +295,19 @@ fn open(run: &Run) -> Vec<String> {
         Effect::StartChild(child) => format!("start {} {}", child.task, child.resolve.len()),
         Effect::MergeChild(merge) => format!("merge {}", merge.task),
         Effect::TellChild { task, word, .. } => format!("tell {task} {word:?}"),
-        other => other.word().to_owned(),
+        Effect::OpenBranch
+        | Effect::OpenChildBranch
+        | Effect::Prove { .. }
+        | Effect::StopAgent { .. }
+        | Effect::CommitArtifact { .. }
+        | Effect::Adopt { .. }
+        | Effect::TellParent
+        | Effect::Publish { .. }
+        | Effect::WriteRecord
+        | Effect::Land(_)
+        | Effect::PushRemote { .. }
+        | Effect::OpenPullRequest { .. }
+        | Effect::CleanUp => effect.word().to_owned(),
     };
     run.open_effects.values().map(one).collect()
 }
@@ -295,7 +316,7 @@ fn open(run: &Run) -> Vec<String> {
 fn tasks(run: &Run) -> String {
     let repair = |task: &&TaskState| task.task.id.starts_with("repair-") && task.status.is_settled();
     let failed = |task: &TaskState| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped);
-    let settled = run.tasks.iter().filter(repair).map(|task| failed(task)).collect::<BTreeSet<bool>>();
+    let settled = run.tasks.iter().filter(repair).map(failed).collect::<BTreeSet<bool>>();
     let rest = run.tasks.iter().filter(|task| !repair(task));
     let rest: Vec<_> = rest
         .map(|task| {

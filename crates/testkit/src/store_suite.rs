@@ -402,9 +402,9 @@ pub fn a_run_has_one_timer_and_it_falls_due(store: &Dyn) {
     assert_eq!(store.next_timer().ok(), Some(Some(timer.at)));
     let early = timer.at - jiff::SignedDuration::from_millis(1);
     assert_eq!(store.due_timers(early, 9).unwrap_or_default(), []);
-    let due = engine::DueTimer { run: history.run.id.clone(), timer: u64::from(timer.id), due: timer.at };
+    let due = engine::DueTimer { run: history.run.id.clone(), timer: timer.id, due: timer.at };
     assert_eq!(store.due_timers(timer.at, 9).unwrap_or_default(), [due]);
-    let fired = history.take(Command::TimerFired { timer: u64::from(timer.id) }).expect("the clock is set");
+    let fired = history.take(Command::TimerFired { timer: timer.id }).expect("the clock is set");
     assert_eq!(put_one(store, fired), Appended::Done);
     assert_eq!(store.next_timer().ok(), Some(None));
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evolve::advance;
 use crate::playbook::Edges;
-use crate::{Actor, Decision, Effect, Event, Hold, HoldId, Recorded, Run, RunId};
+use crate::{Actor, CommitId, Decision, Effect, Event, Hold, HoldId, Recorded, Run, RunId};
 
 pub use family::check_family;
 
@@ -119,7 +119,7 @@ impl Checker {
             | Event::HoldPlaced { hold } => self.placed(recorded, hold),
             Event::DeadlinePassed { hold, .. } => self.fired(recorded, *hold),
             Event::BranchMerged { validated, .. } => {
-                if self.run.validated.as_ref() != Some(validated) {
+                if !self.passed_all(validated) {
                     self.broken(recorded, 7, format!("merged although not every gate passed for {validated}"));
                 }
             }
@@ -201,7 +201,7 @@ impl Checker {
             self.broken(recorded, 9, "an agent was given more than is left");
         }
         if let Effect::Land(policy) = effect
-            && self.run.validated.as_ref() != Some(&policy.validated)
+            && !self.passed_all(&policy.validated)
         {
             self.broken(recorded, 7, "a merge of what not every gate passed for was wanted");
         }
@@ -211,6 +211,14 @@ impl Checker {
         if let Effect::MergeChild(merge) = effect {
             self.merge_wanted(recorded, merge);
         }
+    }
+
+    /// Rule 7, counted anew: the newest code is this commit, and every stage that judges or proves passed for it.
+    fn passed_all(&self, commit: &CommitId) -> bool {
+        let gates = self.run.opened().playbook.stages.iter().zip(&self.run.stages);
+        let mut gates = gates.filter(|(stage, _)| stage.work.on_fail().is_some()).peekable();
+        let newest = self.run.code().is_some_and(|code| code.commit == *commit);
+        newest && gates.peek().is_some() && gates.all(|(_, state)| state.passed_for.as_ref() == Some(commit))
     }
 
     /// Rules 11 and 13: an effect ends once, and not after it was taken back.
