@@ -1,4 +1,5 @@
 //! The simulation: from every seed everything comes to rest, and no rule is broken.
+#![expect(clippy::print_stdout, reason = "the figures are part of the result")]
 
 use testkit::sim::{Faults, Size, play};
 
