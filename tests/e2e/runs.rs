@@ -121,7 +121,13 @@ async fn a_hostile_workspace_runs_no_code_outside_and_changes_nothing_outside() 
     let config = std::fs::read(world.repository().join(".git/config")).unwrap();
     let product = start(&world).await;
     let run = product.run(None, &body(&world, "Leave a note")).await.unwrap();
-    let view = product.until(run["id"].as_str().unwrap(), ended).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    // Every gate is open, but a file that steers git is shown to a person all the same.
+    let view = product.until(id, ended).await.unwrap();
+    assert_eq!(view["hold"]["artifact"]["risks"][0]["kind"], "hooks", "{view}");
+    let (status, answer) = product.decide(&view, &json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let view = product.until(id, |view| view["completedAt"].is_string()).await.unwrap();
     assert_eq!(view["status"], "completed", "{view}");
     for name in ["canary-fsmonitor-HP", "canary-hook-HP", "canary-filter-HP", "canary-plain-HP-outside"] {
         assert!(!std::path::Path::new("/tmp").join(name).exists(), "{name}: code ran outside");

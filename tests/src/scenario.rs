@@ -268,6 +268,7 @@ fn wants_us(scenario: Scenario, view: &Value) -> bool {
     // Two planner calls and the first of the implementer are paid for: now it thinks for a long time.
     let deep_in_thought = working && view["spend"]["calls"] == 3;
     match view["status"].as_str() {
+        Some("queued") => false,
         Some("running") => scenario == Scenario::Cancel && deep_in_thought,
         _ => true,
     }

@@ -105,7 +105,7 @@ impl Pair {
             }
             Step::Fire { run } => {
                 let timer = self.runs[usize::try_from(run - 1).unwrap()].run.timer();
-                let timer = timer.map_or(0, |timer| u64::from(timer.id));
+                let timer = timer.map_or(0, |timer| timer.id);
                 self.take(run, Command::TimerFired { timer }, |_| {});
             }
             Step::Extend { run } => {

@@ -1,5 +1,6 @@
 //! `docs/playbooks.md` says what the code does: its generated parts are written anew and compared.
 //! Set `HOLDPOINT_BLESS=1` to write the page, then look at the difference.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,7 @@ fn the_page_of_playbooks_is_what_the_code_says() {
     assert!(
         page == wanted,
         "docs/playbooks.md is old, first at {first:?}; write it anew with \
-         `HOLDPOINT_BLESS=1 cargo test -p domain --test playbook_page` and look at the difference"
+         `HOLDPOINT_BLESS=1 cargo test -p testkit --test playbook_page` and look at the difference"
     );
 }
 
