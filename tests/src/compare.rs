@@ -59,7 +59,7 @@ pub async fn family_picture(product: &Product, world: &World, run: &str) -> Resu
     let mut whole = picture(product, world, run).await?;
     let (_, children) = product.get(&format!("/api/runs?parent={run}&limit=100")).await?;
     let children = children.as_array().context("runs are a list")?.clone();
-    let mut names: Vec<(String, String)> = Vec::new();
+    let mut names: Vec<(String, String)> = vec![(run.to_owned(), "RUN".to_owned())];
     for child in &children {
         let id = child["id"].as_str().context("a run has an id")?.to_owned();
         let branch = child["branch"].as_str().context("a run has a branch")?;
