@@ -4,5 +4,6 @@
 mod crash;
 mod holds;
 mod runs;
+mod teams;
 mod tidy;
 mod upstream;

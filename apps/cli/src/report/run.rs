@@ -145,7 +145,7 @@ fn spend_line(run: &RunView) -> String {
     let limit = spend.limit_usd.map(|limit| format!(" of {}", money(limit))).unwrap_or_default();
     let unpriced = spend.unpriced_calls.filter(|calls| *calls > 0);
     let unpriced = unpriced.map(|calls| format!(", {calls} without a known price")).unwrap_or_default();
-    let tasks = spend.children_usd.map(|usd| format!(" and {} in its tasks", money(usd))).unwrap_or_default();
+    let tasks = spend.children_usd.map(|usd| format!(", {} of it in its tasks", money(usd))).unwrap_or_default();
     format!(
         "{}{tasks}{limit} {DIM}({} in, {} out, {}{unpriced}){DIM:#}",
         money(spend.usd),
