@@ -430,6 +430,10 @@ impl Desk {
     }
 
     fn start(&mut self, leased: Leased) {
+        // The wish may be another process's, made after the last time we looked at its run.
+        if self.hot.get(&leased.id.run).is_some_and(|run| !run.open_effects.contains_key(&leased.id.number)) {
+            self.hot.remove(&leased.id.run);
+        }
         match self.find(&leased.id.run) {
             // It was taken back while its run could not be read.
             Ok(run) if !run.open_effects.contains_key(&leased.id.number) => {}
