@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash crash-all bench search setup sim fmt
+.PHONY: help demo test check crash bench search setup sim fmt
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -33,7 +33,7 @@ search: ## Every state of every built-in playbook, with the figures
 	$(CARGO) run --locked --package testkit --bin search
 
 sim: ## Simulate whole installations with faults; SEEDS=5000 FROM=1
-	$(CARGO) run --locked --package testkit --bin sim -- --seeds $(or $(SEEDS),1000) --from $(or $(FROM),1)
+	$(CARGO) run --locked --package testkit --bin sim -- --all-faults --seeds $(or $(SEEDS),1000) --from $(or $(FROM),1)
 
 bench: ## Speed and memory, beside the limits of the raw database
 	$(CARGO) build --locked --release --package holdpoint --package tests --bins
