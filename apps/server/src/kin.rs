@@ -1,8 +1,6 @@
-//! Who belongs to whom: the children of a run by its log, the parent of a row by its branch, the members of a group by
-//! their ids.
+//! Who belongs to whom: the children of a run by its log, the members of a group by their ids.
 
 use domain::{Event, Group, Recorded, Run, RunId};
-use engine::Row;
 
 /// The runs a log says were begun for its tasks, oldest first, each with its task.
 pub(crate) fn children(log: &[Recorded]) -> Vec<(String, RunId)> {
@@ -11,13 +9,6 @@ pub(crate) fn children(log: &[Recorded]) -> Vec<(String, RunId)> {
         _ => None,
     });
     begun.collect()
-}
-
-/// The short id of a row's parent. A child's branch begins with its parent's, which carries the parent's short id, and
-/// no two runs have the same.
-pub(crate) fn parent_short(row: &Row) -> Option<&str> {
-    let short = row.branch.strip_prefix("autonomous/")?.split('-').next()?;
-    (short != row.id.short()).then_some(short)
 }
 
 /// The ids that a member of a group may have: fixed by the group's name and its place, so that all can be found again.

@@ -50,7 +50,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         failure: row.failure.clone(),
         merged: None,
         stages: Vec::new(),
-        parent: None,
+        parent: row.parent.as_ref().map(ToString::to_string),
         task: None,
         group: None,
         tasks: Vec::new(),
@@ -73,9 +73,7 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.spend.limit_usd = run.budget.map(domain::Micros::usd);
     view.spend.unpriced_calls = Some(run.spend.unpriced_calls);
     view.spend.children_usd = (run.spend.children.0 > 0).then(|| run.spend.children.usd());
-    let parent = run.opened().parent.as_ref();
-    view.parent = parent.map(|parent| parent.run.to_string());
-    view.task = parent.map(|parent| parent.task.clone());
+    view.task = run.opened().parent.as_ref().map(|parent| parent.task.clone());
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
     view

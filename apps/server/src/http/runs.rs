@@ -1,7 +1,5 @@
 //! Starting, listing and showing runs.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
@@ -72,13 +70,12 @@ enum Kin {
 
 /// Pages on until there are enough: those that are left out must not make the list shorter.
 fn rows(store: &dyn Store, mut filter: RunFilter, kin: Kin) -> Result<Vec<RunView>, StoreError> {
-    let (limit, mut listed, mut known) = (filter.limit, Vec::new(), BTreeMap::new());
+    let (limit, mut listed) = (filter.limit, Vec::new());
     loop {
         let page = store.rows(&filter)?;
         for row in &page {
-            let short = kin::parent_short(row);
-            if kin == Kin::All || short.is_none() {
-                listed.push(RunView { parent: parent(store, short, &mut known)?, ..to_wire::row(row) });
+            if kin == Kin::All || row.parent.is_none() {
+                listed.push(to_wire::row(row));
             }
         }
         if listed.len() >= limit || page.len() < filter.limit {
@@ -89,28 +86,13 @@ fn rows(store: &dyn Store, mut filter: RunFilter, kin: Kin) -> Result<Vec<RunVie
     }
 }
 
-fn parent(
-    store: &dyn Store,
-    short: Option<&str>,
-    known: &mut BTreeMap<String, Option<String>>,
-) -> Result<Option<String>, StoreError> {
-    let Some(short) = short else { return Ok(None) };
-    if let Some(found) = known.get(short) {
-        return Ok(found.clone());
-    }
-    let found = store.ids_with_prefix(short, 1)?.pop().map(|id| id.to_string());
-    known.insert(short.to_owned(), found.clone());
-    Ok(found)
-}
-
 /// The runs of a run's tasks, newest first, earlier tries included.
 fn children(store: &dyn Store, parent: &RunId, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
     let mut listed = Vec::new();
     for (task, child) in kin::children(&store.events(parent, 0)?).into_iter().rev() {
         let row = store.row(&child)?.filter(|row| filter.statuses.is_empty() || filter.statuses.contains(&row.status));
         if let Some(row) = row.filter(|_| listed.len() < filter.limit) {
-            let (parent, task) = (Some(parent.to_string()), Some(task));
-            listed.push(RunView { parent, task, ..to_wire::row(&row) });
+            listed.push(RunView { task: Some(task), ..to_wire::row(&row) });
         }
     }
     Ok(listed)
