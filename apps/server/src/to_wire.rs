@@ -4,7 +4,7 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use domain::{Artifact, AtDeadline, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, why};
+use domain::{Artifact, AtDeadline, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, TaskWord, why};
 use drivers::AgentEvent;
 use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
@@ -27,6 +27,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         playbook: row.playbook.clone(),
         priority: row.priority.word().to_owned(),
         status: row.status.word().to_owned(),
+        task_status: task_status(row),
         stage: row.stage.clone(),
         branch: row.branch.clone(),
         base: row.base.clone(),
@@ -99,7 +100,9 @@ fn stages(run: &Run) -> Vec<StageView> {
             completed_at: known.completed_at,
         }
     };
-    all.map(view).collect()
+    // A stage that waits for tasks nobody hands out is none of this run's.
+    let unneeded = |index: usize| run.stages[index].visits == 0 && run.opened().playbook.is_on_demand(index);
+    all.filter(|(index, _)| !unneeded(*index)).map(view).collect()
 }
 
 /// A hold; its id is unique over all runs.
@@ -247,6 +250,12 @@ pub(crate) fn activity(activity: &Activity) -> LiveMessage {
         fields.insert("stage".to_owned(), Value::String(activity.stage.clone()));
     }
     LiveMessage::Activity { run: activity.run.to_string(), name, data }
+}
+
+fn task_status(row: &Row) -> Option<String> {
+    let hold = row.hold.as_ref().map(|hold| hold.kind);
+    let word = TaskWord::told(&row.playbook, row.status, hold, row.stage.as_deref())?;
+    Some(word.word().to_owned())
 }
 
 /// Why a run is not moving.

@@ -63,6 +63,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             run.taken_over = None;
             if artifact.kind.is_code() {
                 weigh(run);
+                take_back(run, &artifact.stage);
             }
         }
         Event::HoldPlaced { hold } => place(run, hold, &[]),
@@ -262,6 +263,14 @@ fn complete_stage(run: &mut Run, stage: &str, recorded: &Recorded) {
 }
 
 /// Validated is the newest code, once every stage that judges or proves has passed for exactly it.
+/// Who may hand out tasks and does the work instead has taken back those that nobody did.
+fn take_back(run: &mut Run, stage: &str) {
+    let index = run.opened().playbook.index_of(stage);
+    if index.is_some_and(|index| run.stage(index).work.may_delegate()) {
+        run.tasks.retain(|task| task.status.is_settled());
+    }
+}
+
 fn weigh(run: &mut Run) {
     let code = run.code().map(|artifact| artifact.commit.clone());
     let playbook = &run.opened().playbook;
@@ -476,8 +485,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
             } else if hold.kind == HoldKind::Permission {
                 let said = notes.clone().map(|notes| format!(" ({notes})")).unwrap_or_default();
                 note(run, NoteKind::Guidance, stage, &format!("allowed: {}{said}", hold.summary), by);
-            } else if let (Some(text), Some(next)) = (notes, run.opened().playbook.stages.get(index + 1)) {
-                let next = next.name.clone();
+            } else if let (Some(text), Some(next)) = (notes, run.next_stage(index)) {
+                let next = run.stage(next).name.clone();
                 note(run, NoteKind::Approval, next, text, by);
             }
         }

@@ -1,8 +1,8 @@
 //! What a run gives its child to begin with, and what the child tells it at the end.
 
 use crate::{
-    Actor, Check, ChildReport, ChildTask, Ending, GitPolicy, Parent, Phase, Run, RunConfig, Start, Task, TaskState,
-    Work,
+    Actor, Check, ChildReport, ChildTask, Ending, GitPolicy, Note, NoteKind, Parent, Phase, Run, RunConfig, Stage,
+    Start, Task, TaskState, Work,
 };
 
 /// The longest part of the parent's request that a child is told.
@@ -50,6 +50,9 @@ impl Run {
         if !task.files.is_empty() {
             text.push_str(&format!("\nFiles it is expected to touch: {}\n", task.files.join(", ")));
         }
+        for said in self.said_of_tasks() {
+            text.push_str(&format!("\n{} said of all tasks: {}\n", said.by, clip(&said.text, MOST_OF_PARENT)));
+        }
         if !child.resolve.is_empty() {
             text.push_str(&format!(
                 "\nThe work for this task is done, but it conflicts with what others merged meanwhile. The workspace \
@@ -66,6 +69,13 @@ impl Run {
         ));
         let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
         clip(&text, Start::MAX_REQUEST).to_owned()
+    }
+
+    /// What people said of the tasks when they let them begin.
+    fn said_of_tasks(&self) -> impl Iterator<Item = &Note> {
+        let delegates = |stage: &&Stage| matches!(stage.work, Work::Delegate { .. });
+        let stage = self.opened().playbook.stages.iter().find(delegates).map(|stage| stage.name.as_str());
+        self.notes.iter().filter(move |note| note.kind == NoteKind::Approval && Some(note.stage.as_str()) == stage)
     }
 
     fn child_config(&self, state: &TaskState, child: &ChildTask) -> RunConfig {

@@ -56,6 +56,6 @@ pub use run::{
     Answer, Assumption, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run, Said, Spend,
     StageState, Step, Timer, TimerKind,
 };
-pub use status::Status;
+pub use status::{Status, TaskWord};
 pub use task::{TaskState, TaskStatus};
 pub use why::{Why, why};

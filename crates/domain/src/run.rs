@@ -603,6 +603,14 @@ impl Run {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
+    /// The stage after this one: one that only does what is handed out is passed over when nothing is.
+    #[must_use]
+    pub fn next_stage(&self, index: usize) -> Option<usize> {
+        let nothing = self.tasks.iter().all(|task| task.status.is_settled());
+        let idle = |index: &usize| nothing && self.opened().playbook.is_on_demand(*index);
+        (index + 1..self.stages.len()).find(|index| !idle(index))
+    }
+
     /// A task by its id.
     #[must_use]
     pub fn task(&self, id: &str) -> Option<&TaskState> {

@@ -83,3 +83,92 @@ impl Status {
         matches!(self, Self::AwaitingApproval | Self::AwaitingClarification | Self::Paused | Self::Stuck)
     }
 }
+
+/// The words of runs that stand for one task each: the same state, told as people who keep a list of tasks tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskWord {
+    /// Not begun.
+    Pending,
+    /// A person must say something before the work goes on.
+    Clarification,
+    /// An agent works at it.
+    Working,
+    /// Others work at the parts it was split into.
+    Delegated,
+    /// Another agent looks at what was made.
+    AgentReview,
+    /// A person looks at what was made, or said where it goes and it is on its way.
+    Reviewing,
+    /// It does not go on without a person.
+    Stuck,
+    /// Merged, or handed on as a pull request.
+    Done,
+    /// Ended by a person.
+    Cancelled,
+    /// Could not be done.
+    Failed,
+}
+
+impl TaskWord {
+    /// The playbook whose runs are told with these words.
+    const PLAYBOOK: &'static str = "task";
+
+    /// The word for a run, if it is one that stands for a task.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let playbook = &run.opened.as_deref()?.playbook.name;
+        let stage = run.current_stage().map(|index| run.stage(index).name.as_str());
+        Self::told(playbook, Status::of(run), run.hold().map(|hold| hold.kind), stage)
+    }
+
+    /// The same from what lists know of a run.
+    #[must_use]
+    pub fn told(playbook: &str, status: Status, hold: Option<HoldKind>, stage: Option<&str>) -> Option<Self> {
+        (playbook == Self::PLAYBOOK).then(|| match (status, hold, stage) {
+            (Status::Queued, _, _) => Self::Pending,
+            (Status::Completed, _, _) => Self::Done,
+            (Status::Failed, _, _) => Self::Failed,
+            (Status::Cancelled, _, _) => Self::Cancelled,
+            (_, Some(hold), _) => Self::held(hold),
+            (_, None, Some("agent-review")) => Self::AgentReview,
+            (_, None, Some("delegated")) => Self::Delegated,
+            (_, None, Some(_)) => Self::Working,
+            (_, None, None) => Self::Reviewing,
+        })
+    }
+
+    fn held(hold: HoldKind) -> Self {
+        match hold {
+            HoldKind::Clarification | HoldKind::Confirm | HoldKind::Approval | HoldKind::Permission => {
+                Self::Clarification
+            }
+            HoldKind::Review => Self::Reviewing,
+            HoldKind::Fix
+            | HoldKind::Timeout
+            | HoldKind::Model
+            | HoldKind::Quota
+            | HoldKind::Budget
+            | HoldKind::Paused
+            | HoldKind::Conflict
+            | HoldKind::Credentials
+            | HoldKind::Stuck => Self::Stuck,
+        }
+    }
+
+    /// As it is shown.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Clarification => "clarification",
+            Self::Working => "working",
+            Self::Delegated => "delegated",
+            Self::AgentReview => "agent-review",
+            Self::Reviewing => "reviewing",
+            Self::Stuck => "stuck",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Playbooks as files: what is refused, with which line and hint, and what a project's own may be.
 
-use domain::{Playbook, PlaybookError, StageGate, TrustKey, Weight, Work};
+use domain::{HoldKind, Playbook, PlaybookError, StageGate, Status, TaskWord, TrustKey, Weight, Work};
 
 /// A playbook with a plan and code; its first free line is 14.
 const BASE: &str = r#"name = "own"
@@ -209,9 +209,11 @@ fn tasks_are_worked_by_built_in_or_own_playbooks() {
     check(&delegate("own"), 17, "playbook", "`own` cannot be the playbook of its own tasks");
     let team = problems(&delegate("team"));
     assert_eq!(team[0].message, "`team` delegates itself, in `execution`; tasks are not split again");
-    let warned = problems(&delegate("task"));
+    let task = problems(&delegate("task"));
+    assert_eq!(task[0].message, "`task` delegates itself, in `delegated`; tasks are not split again");
+    let warned = problems(&delegate("staged"));
     assert_eq!((warned.len(), warned[0].weight), (1, Weight::Warned));
-    assert!(Playbook::parse("own.toml", &delegate("task")).is_ok());
+    assert!(Playbook::parse("own.toml", &delegate("staged")).is_ok());
 
     let small = BASE.replace("\"own\"", "\"small\"");
     let broken = small.replace("artifact = \"code\"", "artifact = \"cod\"");
@@ -250,4 +252,62 @@ fn diagrams_name_every_stage_and_cap() {
             }
         }
     }
+}
+
+#[test]
+fn who_hands_out_tasks_needs_a_stage_behind_it_that_does_them_and_no_other_plan() {
+    let worker = "name = \"own\"\ndescription = \"d\"\n[[stage]]\nname = \"work\"\nwork = \"produce\"\nrole = \"worker\"\n\
+                  artifact = \"handoff\"\nmay_delegate = true\n";
+    let delegate = "[[stage]]\nname = \"parts\"\nwork = \"delegate\"\n";
+    assert_eq!(problems(&format!("{worker}{delegate}")), []);
+    check(worker, 8, "may_delegate", "nobody would do the tasks it hands out");
+    let code = worker.replace("handoff", "code");
+    let found = problems(&format!("{code}{delegate}"));
+    assert_eq!(found[0].message, "only who hands over the whole work may hand out parts of it");
+    let plan = "[[stage]]\nname = \"plan\"\nwork = \"produce\"\nrole = \"planner\"\nartifact = \"plan\"\n";
+    let two =
+        format!("{}{plan}{}{delegate}", &worker[..worker.find("[[").unwrap()], &worker[worker.find("[[").unwrap()..]);
+    check(&two, 13, "may_delegate", "the tasks it hands out would take the place of the plan's");
+}
+
+/// The word of a state as the transition table names it.
+fn task_word(state: &str) -> &'static str {
+    let (place, hold) = state.split_once(": ").unwrap_or((state, ""));
+    let kind = serde_json::from_value::<HoldKind>(hold.into()).ok();
+    let status = match place {
+        "opening" => Status::Queued,
+        "completed" => Status::Completed,
+        "failed" => Status::Failed,
+        "cancelled" => Status::Cancelled,
+        _ => Status::Running,
+    };
+    let stage = (place != "finishing").then_some(place);
+    TaskWord::told("task", status, kind, stage).unwrap().word()
+}
+
+#[test]
+fn the_words_of_a_task_go_where_its_list_says_and_nowhere_else() {
+    let mut ways = std::collections::BTreeMap::<&str, std::collections::BTreeSet<&str>>::new();
+    for row in Playbook::built_in("task").unwrap().table(false) {
+        let (from, to) = (task_word(&row.from), task_word(&row.to));
+        if from != to {
+            ways.entry(from).or_default().insert(to);
+        }
+    }
+    let ways: Vec<String> = ways
+        .into_iter()
+        .map(|(from, to)| format!("{from} → {}", to.into_iter().collect::<Vec<_>>().join(", ")))
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            "agent-review → cancelled, clarification, reviewing, stuck, working",
+            "clarification → agent-review, cancelled, delegated, working",
+            "delegated → agent-review, cancelled, clarification, failed, stuck, working",
+            "pending → cancelled, failed, working",
+            "reviewing → agent-review, cancelled, done, stuck, working",
+            "stuck → agent-review, cancelled, delegated, reviewing, working",
+            "working → agent-review, cancelled, clarification, delegated, stuck",
+        ]
+    );
 }

@@ -97,11 +97,11 @@ impl HandIn {
     pub fn fits(&self, kind: JobKind) -> bool {
         match self {
             Self::Plan(_) => kind == JobKind::Spec,
-            Self::Tasks(_) => kind == JobKind::Tasks,
+            Self::Tasks(_) => matches!(kind, JobKind::Tasks | JobKind::Lead),
             Self::Scope(_) => kind == JobKind::Scope,
             Self::Research(_) => kind == JobKind::Research,
             Self::Pulse(_) => kind == JobKind::Code,
-            Self::Handoff(_) => kind == JobKind::Handoff,
+            Self::Handoff(_) => matches!(kind, JobKind::Handoff | JobKind::Lead),
             Self::Review(_) => kind == JobKind::Review,
             Self::Said { .. } => kind == JobKind::Converse,
             Self::Answer { .. } => kind == JobKind::Answer,

@@ -95,6 +95,8 @@ pub enum JobKind {
     Code,
     /// Code in the workspace and a note for who looks at it next: `complete_pulse`.
     Handoff,
+    /// As a handoff, or tasks for others to do instead: `complete_pulse` or `submit_plan`.
+    Lead,
     /// A verdict: `complete_review`.
     Review,
     /// A conversation with the person: `clarify`.
@@ -107,13 +109,14 @@ pub enum JobKind {
 
 impl JobKind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Spec,
         Self::Tasks,
         Self::Scope,
         Self::Research,
         Self::Code,
         Self::Handoff,
+        Self::Lead,
         Self::Review,
         Self::Converse,
         Self::Answer,
@@ -130,6 +133,7 @@ impl JobKind {
             Self::Research => "research",
             Self::Code => "code",
             Self::Handoff => "handoff",
+            Self::Lead => "lead",
             Self::Review => "review",
             Self::Converse => "converse",
             Self::Answer => "answer",

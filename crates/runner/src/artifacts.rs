@@ -88,18 +88,40 @@ impl Table<'_> {
         Ok(Ok(self.artifact(kind, Some(path), &commit, Digest::of([body]), title)?))
     }
 
-    /// What stands in the workspace.
-    pub(crate) fn code(&self, code: &Code) -> Made {
+    /// A plan for others, by who could have done the work: what they begin from is the branch, not the workspace.
+    pub(crate) fn handed_out(&self, plan: &Plan) -> Made {
+        let tree = match self.harvest()? {
+            Ok(tree) => tree,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if self.repos.private.tree_of(&Repos::head(&self.job.run)?)? != tree {
+            return refused(
+                "files were changed, and the tasks would begin without that: undo the changes and hand out the tasks, \
+                 or do the rest and hand over"
+                    .to_owned(),
+            );
+        }
+        self.plan(plan)
+    }
+
+    fn harvest(&self) -> Result<Result<git::TreeId, Refused>, Trouble> {
         let run = &*self.job.run;
-        let head = Repos::head(run)?;
-        let workspace = self.paths.workspace(&run.id);
         let mut exclude = run.opened().config.exclude_paths.clone();
         // Records, specs and policy are Holdpoint's to write; an agent's changes there count for nothing.
         exclude.push(".autonomous".to_owned());
-        let mut tree = match git::harvest(&self.repos.private, &workspace, &head, &exclude) {
+        match git::harvest(&self.repos.private, &self.paths.workspace(&run.id), &Repos::head(run)?, &exclude) {
+            Ok(tree) => Ok(Ok(tree)),
+            Err(HarvestRefusal::Git(error)) => Err(error.into()),
+            Err(refusal) => Ok(Err(Refused(format!("the workspace cannot be committed: {refusal}")))),
+        }
+    }
+
+    /// What stands in the workspace.
+    pub(crate) fn code(&self, code: &Code) -> Made {
+        let head = Repos::head(&self.job.run)?;
+        let mut tree = match self.harvest()? {
             Ok(tree) => tree,
-            Err(HarvestRefusal::Git(error)) => return Err(error.into()),
-            Err(refusal) => return refused(format!("the workspace cannot be committed: {refusal}")),
+            Err(refusal) => return Ok(Err(refusal)),
         };
         if self.repos.private.tree_of(&head)? == tree {
             return refused("no file was changed; change what the plan asks for, then complete".to_owned());

@@ -44,6 +44,7 @@ pub(crate) fn kind_of(run: &Run, task: &AgentTask) -> Result<JobKind, Trouble> {
     let strange = |work: &str| Trouble::new(format!("no agent of ours works at `{work}` (stage `{}`)", task.stage));
     match work_of(run, task)? {
         Work::Converse { .. } => Ok(JobKind::Converse),
+        Work::Produce { may_delegate: true, .. } => Ok(JobKind::Lead),
         Work::Produce { artifact, .. } => match artifact {
             ArtifactKind::Scope => Ok(JobKind::Scope),
             ArtifactKind::Research => Ok(JobKind::Research),
@@ -132,7 +133,12 @@ impl Desk<'_> {
     /// What the stage made last. Code stands in the workspace; an earlier verdict would only lead a judge.
     fn previous(&self) -> Result<Option<String>, Trouble> {
         let silent = match self.kind {
-            JobKind::Code | JobKind::Handoff | JobKind::Pursue | JobKind::Review | JobKind::Converse => true,
+            JobKind::Code
+            | JobKind::Handoff
+            | JobKind::Lead
+            | JobKind::Pursue
+            | JobKind::Review
+            | JobKind::Converse => true,
             JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Answer => false,
         };
         match self.made().last().filter(|_| !silent) {
@@ -156,6 +162,7 @@ impl Desk<'_> {
                 | JobKind::Research
                 | JobKind::Code
                 | JobKind::Handoff
+                | JobKind::Lead
                 | JobKind::Pursue,
                 Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. },
             ) => true,

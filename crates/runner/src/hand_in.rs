@@ -1,10 +1,11 @@
 //! What an agent handed in becomes a commit on the run's branch, or is refused with a reason for the agent.
 
 use domain::{AgentTask, ArtifactKind, DecisionNote, Submission, Verdict};
-use drivers::{HandIn, HandoffHandIn, ReflectionHandIn};
+use drivers::{HandIn, HandoffHandIn, JobKind, ReflectionHandIn};
 use engine::Job;
 
 use crate::artifacts::{Code, Made, Refused, Table, one_line};
+use crate::brief;
 use crate::cards;
 use crate::paths::Paths;
 use crate::report;
@@ -23,7 +24,9 @@ pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn) -
     match work {
         HandIn::Plan(plan) => taken(table.spec(&plan.title, &plan.body), String::new(), plan.decisions),
         HandIn::Tasks(tasks) => {
-            let made = taken(table.plan(&tasks.plan), tasks.plan.summary.clone(), tasks.decisions);
+            let leads = brief::kind_of(&job.run, task)? == JobKind::Lead;
+            let made = if leads { table.handed_out(&tasks.plan) } else { table.plan(&tasks.plan) };
+            let made = taken(made, tasks.plan.summary.clone(), tasks.decisions);
             with(made, |submission| submission.plan = Some(tasks.plan))
         }
         HandIn::Scope(scope) => {

@@ -3,8 +3,8 @@
 
 use domain::{
     AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
-    Ending, Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, TaskState, TaskStatus,
-    Verdict, Work,
+    Ending, Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, Submission, TaskState,
+    TaskStatus, Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -148,6 +148,7 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
             let helpless = domain::Reflection { requires_user_intervention: true, ..samples::reflection(progress) };
             ends.push(AgentEnd::Reflected { reflection: helpless });
         }
+        Work::Produce { may_delegate: true, .. } => ends.push(handed_out(number, &task.stage)),
         Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {}
     }
     let good = agree(run, number, &Effect::RunAgent(task.clone()));
@@ -155,6 +156,18 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
     outcomes.extend(verdicts(&good));
     outcomes.extend(risky(&good));
     outcomes
+}
+
+/// Tasks for others in place of the work.
+fn handed_out(number: u32, stage: &str) -> AgentEnd {
+    AgentEnd::Submitted(Box::new(Submission {
+        artifact: samples::artifact(ArtifactKind::Plan, stage, 1, u64::from(number)),
+        summary: "too much for one".to_owned(),
+        decisions: Vec::new(),
+        review: None,
+        plan: Some(samples::plan()),
+        reflection: None,
+    }))
 }
 
 /// The verdict FAIL, minor and major, in place of a PASS.

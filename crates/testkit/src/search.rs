@@ -38,7 +38,7 @@ struct Node {
 
 /// States that are looked at: two tasks at once have more than fit into a test, so `team` and
 /// `staged` are searched breadth first up to here; the random walks and the simulation go deeper.
-pub const MOST: usize = 12_000;
+pub const MOST: usize = 20_000;
 
 /// Searches a playbook under a configuration. Stops at the first `most` states or the first few errors.
 #[must_use]
@@ -160,12 +160,19 @@ impl Search {
     }
 }
 
-/// Where the search stops: tasks are worked with nothing assumed. What people overturn while children work is left to
-/// the random walks and the simulation; together they have more states than fit.
+/// Where the search stops: tasks are worked with nothing assumed, and those an agent hands out only when it does so at
+/// once. What people overturn while children work, and what is handed out later, is left to the random walks and the
+/// simulation; together they have more states than fit.
 #[must_use]
 pub fn beyond(run: &Run) -> bool {
-    let delegates = run.current_stage().is_some_and(|index| matches!(run.stage(index).work, Work::Delegate { .. }));
-    delegates && run.assumptions.iter().any(|known| !known.overturned)
+    let Some(index) = run.current_stage() else { return false };
+    let delegates = matches!(run.stage(index).work, Work::Delegate { .. });
+    let late = |index: usize| {
+        let before = &run.stages[index - 1];
+        run.questions_asked > 0 || before.visits > 1 || before.crashes > 0 || before.revisions > 0
+    };
+    let on_demand = run.opened().playbook.is_on_demand(index);
+    delegates && (run.assumptions.iter().any(|known| !known.overturned) || (on_demand && late(index)))
 }
 
 /// A pause or a correction that was asked for earlier shows when what was being done ends.
@@ -314,6 +321,13 @@ fn open(run: &Run) -> Vec<String> {
 
 /// Tasks as they stand; repairs that are settled count only in what they leave.
 fn tasks(run: &Run) -> String {
+    let playbook = &run.opened().playbook;
+    let delegates = run.current_stage().is_some_and(|index| matches!(run.stage(index).work, Work::Delegate { .. }));
+    let on_demand = (0..playbook.stages.len()).any(|index| playbook.is_on_demand(index));
+    if on_demand && !delegates && run.tasks.iter().all(|task| task.status.is_settled()) {
+        // New ones would take their place.
+        return String::new();
+    }
     let repair = |task: &&TaskState| task.task.id.starts_with("repair-") && task.status.is_settled();
     let failed = |task: &TaskState| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped);
     let settled = run.tasks.iter().filter(repair).map(failed).collect::<BTreeSet<bool>>();

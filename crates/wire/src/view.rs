@@ -26,6 +26,10 @@ pub struct RunView {
     pub priority: String,
     /// `queued`, `running`, `awaiting_approval` …
     pub status: String,
+    /// The same as people who keep a list of tasks say it, for runs of the `task` playbook: `pending`,
+    /// `clarification`, `working`, `delegated`, `agent-review`, `reviewing`, `stuck`, `done`, `cancelled`, `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_status: Option<String>,
     /// Stage it is in.
     pub stage: Option<String>,
     /// Its branch.

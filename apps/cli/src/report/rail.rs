@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use wire::{RunView, StageView};
 
+use super::run::status_word;
 use super::{
     clean_line,
     style::{BOLD, BUSY, DIM, GOOD, WAIT, of_status},
@@ -73,7 +74,7 @@ fn station(stage: &StageView) -> String {
 
 fn meter(run: &RunView, now: Timestamp) -> String {
     let colour = of_status(&run.status);
-    let status = run.status.replace('_', " ");
+    let status = status_word(run);
     let spend = &run.spend;
     let limit = spend.limit_usd.map(|limit| format!(" of {}", money(limit))).unwrap_or_default();
     let elapsed = clock(run.created_at, run.completed_at.unwrap_or(now));

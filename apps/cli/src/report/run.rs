@@ -19,6 +19,11 @@ pub(crate) fn short(id: &str) -> String {
     clean_line(&id[..start])
 }
 
+/// How a run stands, in the words its list is kept in.
+pub(crate) fn status_word(run: &RunView) -> String {
+    clean_line(&run.task_status.as_deref().unwrap_or(&run.status).replace('_', " "))
+}
+
 /// The commit as git shows it.
 pub(crate) fn short_commit(commit: &str) -> String {
     clean_line(commit).chars().take(10).collect()
@@ -34,7 +39,7 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
     }
     let mut row = |name: &str, value: String| lines.push(format!("  {DIM}{name:<9}{DIM:#} {value}"));
     row("run", format!("{} {DIM}({}){DIM:#}", clean_line(&run.id), clean_line(&run.playbook)));
-    row("status", format!("{colour}{}{colour:#}", clean_line(&run.status.replace('_', " "))));
+    row("status", format!("{colour}{}{colour:#}", status_word(run)));
     row("project", clean_line(&run.project));
     row("branch", format!("{} {DIM}from{DIM:#} {}", clean_line(&run.branch), clean_line(&run.base)));
     if let Some(parent) = &run.parent {
@@ -110,7 +115,7 @@ fn assumptions(run: &RunView, width: usize) -> Vec<String> {
 pub(crate) fn ending(run: &RunView, now: Timestamp) -> String {
     let colour = of_status(&run.status);
     let took = duration(run.created_at, run.completed_at.unwrap_or(now));
-    let status = clean_line(&run.status.replace('_', " "));
+    let status = status_word(run);
     let tail = match (&run.merged, &run.commit, &run.failure) {
         (_, _, Some(failure)) => format!(": {}", clean_line(failure)),
         (Some(commit), _, None) => format!(": {} is on {}", short_commit(commit), clean_line(&run.base)),
@@ -177,6 +182,7 @@ pub(crate) mod sample {
             playbook: "autonomous".to_owned(),
             priority: "normal".to_owned(),
             status: "running".to_owned(),
+            task_status: None,
             stage: Some("implementation".to_owned()),
             branch: "autonomous/0193f2c4-search".to_owned(),
             base: "main".to_owned(),

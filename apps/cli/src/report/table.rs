@@ -4,6 +4,7 @@ use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use wire::{ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, HoldView, RunView, SpendCall};
 
+use super::run::status_word;
 use super::{
     clean_line,
     run::{short, short_commit},
@@ -20,7 +21,7 @@ pub(crate) fn runs(runs: &[RunView], now: Timestamp, width: usize) -> String {
     let rows = runs.iter().map(|run| {
         vec![
             if run.parent.is_some() { format!("└ {}", short(&run.id)) } else { short(&run.id) },
-            clean_line(&run.status.replace('_', " ")),
+            status_word(run),
             run.stage.as_deref().map(clean_line).unwrap_or_default(),
             ago(now, run.created_at),
             money(run.spend.usd),
@@ -170,7 +171,7 @@ fn paint_statuses(text: &str, runs: &[RunView]) -> String {
     let mut lines = text.lines();
     let header = lines.next().map(|line| format!("{DIM}{line}{DIM:#}"));
     let painted = lines.zip(runs).map(|(line, run)| {
-        let status = clean_line(&run.status.replace('_', " "));
+        let status = status_word(run);
         let colour = of_status(&run.status);
         line.replacen(&status, &format!("{colour}{status}{colour:#}"), 1)
     });

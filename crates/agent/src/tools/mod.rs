@@ -102,25 +102,26 @@ pub(crate) enum Tool {
 impl Tool {
     /// The tools of a job. Only who is to change the code gets tools that write; who judges or answers may not ask.
     pub(crate) fn of(kind: JobKind) -> Vec<Tool> {
-        let last = match kind {
-            JobKind::Spec => BlockTool::SubmitPlan,
-            JobKind::Tasks => BlockTool::SubmitTasks,
-            JobKind::Scope => BlockTool::SubmitScope,
-            JobKind::Research => BlockTool::SubmitResearch,
-            JobKind::Code => BlockTool::CompletePulse,
-            JobKind::Handoff => BlockTool::CompleteHandoff,
-            JobKind::Review => BlockTool::CompleteReview,
-            JobKind::Converse => BlockTool::Clarify,
-            JobKind::Answer => BlockTool::Reply,
-            JobKind::Pursue => BlockTool::Reflect,
+        let last: &[BlockTool] = match kind {
+            JobKind::Spec => &[BlockTool::SubmitPlan],
+            JobKind::Tasks => &[BlockTool::SubmitTasks],
+            JobKind::Scope => &[BlockTool::SubmitScope],
+            JobKind::Research => &[BlockTool::SubmitResearch],
+            JobKind::Code => &[BlockTool::CompletePulse],
+            JobKind::Handoff => &[BlockTool::CompleteHandoff],
+            JobKind::Lead => &[BlockTool::SubmitTasks, BlockTool::CompleteHandoff],
+            JobKind::Review => &[BlockTool::CompleteReview],
+            JobKind::Converse => &[BlockTool::Clarify],
+            JobKind::Answer => &[BlockTool::Reply],
+            JobKind::Pursue => &[BlockTool::Reflect],
         };
         let (writing, asking): (&[WorkTool], &[BlockTool]) = match kind {
-            JobKind::Code | JobKind::Handoff | JobKind::Pursue => (WRITING, ASKING),
+            JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue => (WRITING, ASKING),
             JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Converse => (&[], ASKING),
             JobKind::Review | JobKind::Answer => (&[], &[]),
         };
         let work = READING.iter().chain(writing).copied().map(Tool::Work);
-        work.chain(asking.iter().copied().map(Tool::Block)).chain([Tool::Block(last)]).collect()
+        work.chain(asking.iter().chain(last).copied().map(Tool::Block)).collect()
     }
 
     /// The tool of that name, if the job has it.
@@ -232,7 +233,7 @@ mod tests {
     fn only_who_changes_the_code_can_write_and_judges_cannot_ask() {
         let has = |kind, name: &str| Tool::named(kind, name).is_some();
         for kind in JobKind::ALL {
-            let writes = matches!(kind, JobKind::Code | JobKind::Handoff | JobKind::Pursue);
+            let writes = matches!(kind, JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue);
             for name in ["write_file", "edit_file", "shell"] {
                 assert_eq!(has(kind, name), writes, "{kind:?} {name}");
             }
@@ -245,23 +246,24 @@ mod tests {
     }
 
     #[test]
-    fn every_job_has_exactly_one_way_to_hand_in_and_no_name_twice() {
-        for (kind, name) in [
-            (JobKind::Spec, "submit_plan"),
-            (JobKind::Tasks, "submit_plan"),
-            (JobKind::Scope, "submit_scope"),
-            (JobKind::Research, "submit_research"),
-            (JobKind::Code, "complete_pulse"),
-            (JobKind::Handoff, "complete_pulse"),
-            (JobKind::Review, "complete_review"),
-            (JobKind::Converse, "clarify"),
-            (JobKind::Answer, "reply"),
-            (JobKind::Pursue, "reflect"),
+    fn every_job_has_its_ways_to_hand_in_and_no_name_twice() {
+        for (kind, wanted) in [
+            (JobKind::Spec, &["submit_plan"][..]),
+            (JobKind::Tasks, &["submit_plan"][..]),
+            (JobKind::Scope, &["submit_scope"][..]),
+            (JobKind::Research, &["submit_research"][..]),
+            (JobKind::Code, &["complete_pulse"][..]),
+            (JobKind::Handoff, &["complete_pulse"][..]),
+            (JobKind::Lead, &["submit_plan", "complete_pulse"]),
+            (JobKind::Review, &["complete_review"][..]),
+            (JobKind::Converse, &["clarify"][..]),
+            (JobKind::Answer, &["reply"][..]),
+            (JobKind::Pursue, &["reflect"][..]),
         ] {
             let tools = Tool::of(kind);
             let hand_in = |tool: &&Tool| matches!(tool, Tool::Block(block) if !ASKING.contains(block));
             let names: Vec<&str> = tools.iter().filter(hand_in).map(|tool| tool.definition().name).collect();
-            assert_eq!(names, [name], "{kind:?}");
+            assert_eq!(names, wanted, "{kind:?}");
             let all: std::collections::BTreeSet<&str> = tools.iter().map(|tool| tool.definition().name).collect();
             assert_eq!(all.len(), tools.len(), "{kind:?}");
         }

@@ -73,11 +73,9 @@ pub(super) fn gate(draft: &mut Draft, index: usize) {
 pub(super) fn pass(draft: &mut Draft, index: usize) {
     let stage = draft.run.stage(index).name.clone();
     draft.record(Event::StageCompleted { stage });
-    if index + 1 >= draft.run.stages.len() {
-        return finish::begin(draft);
-    }
+    let Some(next) = draft.run.next_stage(index) else { return finish::begin(draft) };
     if draft.run.opened().parent.is_some() {
-        return begin(draft, index + 1);
+        return begin(draft, next);
     }
     let commit = draft.run.head.clone().expect("a stage starts only after the branch was created");
     draft.request(Effect::Publish { commit });

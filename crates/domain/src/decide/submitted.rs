@@ -6,7 +6,8 @@ use crate::{Artifact, ArtifactKind, Effect, Event, Plan, Purpose, Submission, Wo
 pub(super) fn submitted(draft: &mut Draft, index: usize, submission: Submission) {
     let Submission { artifact, decisions, review, plan, reflection, .. } = submission;
     let wanted = draft.run.stage(index).work.artifact();
-    if wanted != Some(artifact.kind) || artifact.kind == ArtifactKind::Requirement {
+    let handed_out = artifact.kind == ArtifactKind::Plan && draft.run.stage(index).work.may_delegate();
+    if (wanted != Some(artifact.kind) && !handed_out) || artifact.kind == ArtifactKind::Requirement {
         let wanted = wanted.map_or("nothing", ArtifactKind::word);
         let reason = format!("it handed in a `{}` where a `{wanted}` was wanted", artifact.kind.word());
         return work::crashed(draft, index, reason);

@@ -156,7 +156,10 @@ fn published(draft: &mut Draft, effect: &Effect) {
     }
     match draft.run.current_stage() {
         Some(index) if draft.run.taken_over.is_some() => hold::ask_paused(draft, index),
-        Some(index) => stage::begin(draft, index + 1),
+        Some(index) => match draft.run.next_stage(index) {
+            Some(next) => stage::begin(draft, next),
+            None => finish::begin(draft),
+        },
         None => finish::published(draft),
     }
 }

@@ -79,7 +79,7 @@ fn back(sketch: &mut Sketch, stage: &Stage, next: &str, when_stuck: WhenStuck) {
 
 fn doing(work: &Work) -> String {
     match work {
-        Work::Produce { artifact, pulses } => {
+        Work::Produce { artifact, pulses, .. } => {
             format!("produce {}{}", artifact.word(), if *pulses { " in pulses" } else { "" })
         }
         Work::Delegate { playbook, agents, .. } => {

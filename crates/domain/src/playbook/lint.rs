@@ -21,6 +21,7 @@ pub(super) fn lint(read: &[Read<'_, '_>], problems: &mut Problems<'_>) {
     let known: Vec<Known<'_>> = read.iter().map_while(Known::of).collect();
     for index in 0..known.len() {
         needs_plan(index, &known, problems);
+        hands_out(index, &known, known.len() == read.len(), problems);
         needs_code(index, &known, problems);
         can_mend(index, &known, problems);
         if known.len() == read.len() {
@@ -85,6 +86,10 @@ fn needs_plan(index: usize, all: &[Known<'_>], problems: &mut Problems<'_>) {
         | Work::Pursue { .. } => return,
     };
     let hint = "add a `produce` stage with `artifact = \"plan\"` before it";
+    let handed = |known: &Known<'_>| known.stage.work.may_delegate();
+    if matches!(this.stage.work, Work::Delegate { .. }) && all[..index].last().is_some_and(handed) {
+        return;
+    }
     let Some(plan) = all[..index].iter().rposition(Known::makes_plan) else {
         let message = format!("{what} needs a plan, and no stage before it makes one");
         return problems.refuse(this.keys.span(key), key, message, hint);
@@ -93,6 +98,26 @@ fn needs_plan(index: usize, all: &[Known<'_>], problems: &mut Problems<'_>) {
     if let Some(other) = all[plan..index].iter().find(delegates).filter(|_| delegates(&this)) {
         let message = format!("`{}` has already done all tasks of the plan", other.stage.name);
         problems.refuse(this.keys.span(key), key, message, hint);
+    }
+}
+
+/// Tasks that an agent hands out need somebody to do them, and a plan of their own.
+fn hands_out(index: usize, all: &[Known<'_>], complete: bool, problems: &mut Problems<'_>) {
+    let this = &all[index];
+    if !this.stage.work.may_delegate() {
+        return;
+    }
+    let span = this.keys.span("may_delegate");
+    let next = all.get(index + 1).map(|known| &known.stage.work);
+    if !matches!(next, Some(Work::Delegate { .. })) && (next.is_some() || complete) {
+        let message = "nobody would do the tasks it hands out".to_owned();
+        problems.refuse(span.clone(), "may_delegate", message, "put a `delegate` stage right behind it");
+    }
+    let delegates = |known: &Known<'_>| matches!(known.stage.work, Work::Delegate { .. });
+    let others = all.iter().enumerate().filter(|(at, known)| *at != index + 1 && delegates(known)).count();
+    if all.iter().any(Known::makes_plan) || others > 0 {
+        let message = "the tasks it hands out would take the place of the plan's".to_owned();
+        problems.refuse(span, "may_delegate", message, "a playbook has one source of tasks: remove the other one");
     }
 }
 

@@ -94,6 +94,9 @@ pub enum Work {
         /// Whether it works through the plan's tasks one after the other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pulses: bool,
+        /// Whether the agent may hand tasks to the `delegate` stage behind it instead of doing all itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        may_delegate: bool,
     },
     /// A separate agent gives a verdict.
     Judge {
@@ -210,6 +213,12 @@ impl Work {
         }
     }
 
+    /// Whether its agent may hand in tasks instead of the work.
+    #[must_use]
+    pub fn may_delegate(&self) -> bool {
+        matches!(self, Self::Produce { may_delegate: true, .. })
+    }
+
     /// What the stage leaves.
     #[must_use]
     pub fn artifact(&self) -> Option<ArtifactKind> {
@@ -244,6 +253,14 @@ impl Playbook {
     #[must_use]
     pub fn index_of(&self, stage: &str) -> Option<usize> {
         self.stages.iter().position(|candidate| candidate.name == stage)
+    }
+
+    /// Whether the stage is only begun when the agent before it handed out tasks.
+    #[must_use]
+    pub fn is_on_demand(&self, index: usize) -> bool {
+        let before = index.checked_sub(1).and_then(|before| self.stages.get(before));
+        let delegates = self.stages.get(index).is_some_and(|stage| matches!(stage.work, Work::Delegate { .. }));
+        delegates && before.is_some_and(|stage| stage.work.may_delegate())
     }
 
     /// The playbook of the runs that a stage begins.

@@ -12,7 +12,7 @@ const OF_AGENTS: &[&str] = &["timeout_minutes", "retries", "crashes"];
 /// Kinds of work, with the keys of their own.
 const KINDS: &[(&str, &[&str])] = &[
     ("converse", &["rounds"]),
-    ("produce", &["artifact", "pulses"]),
+    ("produce", &["artifact", "pulses", "may_delegate"]),
     ("judge", &["prove", "on_fail", "fix_gate", "rounds"]),
     ("prove", &["on_fail", "fix_gate", "rounds"]),
     ("delegate", &["playbook", "agents", "on_failure", "overlap"]),
@@ -140,7 +140,13 @@ fn produce(keys: &Keys<'_, '_>, problems: &mut Problems<'_>) -> Option<Work> {
         let message = format!("a {} is not made in pulses", artifact.word());
         problems.refuse(keys.span("pulses"), "pulses", message, "remove `pulses`, or use `artifact = \"code\"`");
     }
-    Some(Work::Produce { artifact, pulses })
+    let may_delegate = keys.flag("may_delegate", problems).unwrap_or(false);
+    if may_delegate && artifact != ArtifactKind::Handoff {
+        let message = "only who hands over the whole work may hand out parts of it".to_owned();
+        let hint = "remove `may_delegate`, or use `artifact = \"handoff\"`";
+        problems.refuse(keys.span("may_delegate"), "may_delegate", message, hint);
+    }
+    Some(Work::Produce { artifact, pulses, may_delegate })
 }
 
 fn delegate(keys: &Keys<'_, '_>, problems: &mut Problems<'_>) -> Work {

@@ -246,7 +246,7 @@ impl Table<'_> {
                 self.add(&stage.name, &held(&stage.name, kind), because);
             }
         }
-        if stage.work.artifact().is_some_and(ArtifactKind::can_be_written) {
+        if stage.work.artifact().is_some_and(ArtifactKind::can_be_written) || stage.work.may_delegate() {
             self.on(stage, kind, DecisionKind::ModifyPlan, &stage.name);
         }
     }
@@ -292,6 +292,9 @@ impl Table<'_> {
         match self.playbook.stages.get(index + 1) {
             Some(next) => self.add(from, &next.name, because),
             None => self.add(from, FINISHING, because),
+        }
+        if self.playbook.is_on_demand(index + 1) {
+            self.leave(index + 1, from, because);
         }
     }
 

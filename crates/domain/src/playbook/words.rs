@@ -54,8 +54,9 @@ impl Playbook {
 fn work(work: &Work) -> String {
     match work {
         Work::Converse { .. } => "converse until the person confirms".to_owned(),
-        Work::Produce { artifact, pulses: false } => format!("produce {}", artifact.word()),
-        Work::Produce { artifact, pulses: true } => format!("produce {} in pulses, one per task", artifact.word()),
+        Work::Produce { artifact, may_delegate: true, .. } => format!("produce {}, or hand out tasks", artifact.word()),
+        Work::Produce { artifact, pulses: true, .. } => format!("produce {} in pulses, one per task", artifact.word()),
+        Work::Produce { artifact, .. } => format!("produce {}", artifact.word()),
         Work::Judge { prove: true, .. } => "run the checks, then judge".to_owned(),
         Work::Judge { prove: false, .. } => "judge".to_owned(),
         Work::Prove { .. } => "prove by running the checks".to_owned(),

@@ -8,6 +8,7 @@ mod family;
 mod finishing;
 mod gates;
 mod goals;
+mod handing_out;
 mod kit;
 mod pauses;
 mod tasks;
