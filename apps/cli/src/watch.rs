@@ -9,7 +9,7 @@ use wire::{AnswerRequest, DecideRequest, EventView, ExitCode, HoldView, RunView}
 use crate::{
     ask::{self, Wish},
     client::Client,
-    commands::edited,
+    commands::{draft, edited},
     failure::Failure,
     live::{Feed, Follower, Update},
     report::{self, clean_line, fact, hold, run},
@@ -57,6 +57,7 @@ pub(crate) async fn watch(
         run,
         children: BTreeMap::new(),
         decided: Vec::new(),
+        drawn: None,
     };
     if let Some(reason) = watching.client.queued(&watching.run).await {
         watching.screen.line(&format!("queued: {}", clean_line(&reason)));
@@ -132,6 +133,8 @@ struct Watching<'a> {
     children: BTreeMap<String, RunView>,
     /// Holds that were decided or told here; news of them may still come in.
     decided: Vec<String>,
+    /// The hold that was drawn last.
+    drawn: Option<String>,
 }
 
 impl Watching<'_> {
@@ -265,8 +268,12 @@ impl Watching<'_> {
         }
         self.screen.erase();
         let run = self.children.get(&held.run).unwrap_or(&self.run);
-        let shown = shown(&self.client, run, held).await?;
-        self.session.report.note(&hold::draw(held, &shown, Timestamp::now(), report::width()));
+        // After a refusal its reason stands right above the question.
+        if self.drawn.as_ref() != Some(&held.id) {
+            let shown = shown(&self.client, run, held).await?;
+            self.session.report.note(&hold::draw(held, &shown, Timestamp::now(), report::width()));
+            self.drawn = Some(held.id.clone());
+        }
         let wish = match decider {
             Decider::Always => ask::nobody(held).map_or(Wish::Later, Wish::Decide),
             Decider::Person | Decider::Elsewhere => {
@@ -301,9 +308,13 @@ impl Watching<'_> {
             sent => sent,
         };
         match sent {
-            Ok(_) => self.decided.push(held.id.clone()),
+            Ok(_) => {
+                draft(held, self.session).drop();
+                self.decided.push(held.id.clone());
+            }
             Err(failure) if failure.is_conflict() => {
                 self.session.report.failure(&failure);
+                self.drawn = None;
                 let fresh = self.client.run(&held.run).await?;
                 if fresh.id == self.run.id {
                     self.run = fresh;

@@ -6,7 +6,7 @@ use clap::Args;
 use wire::{DecideRequest, ExitCode, HoldView};
 
 use super::{bind, decided, held, plan};
-use crate::{ask, client::Client, editor, failure::Failure, session::Session};
+use crate::{ask, client::Client, editor::Draft, failure::Failure, session::Session};
 
 /// A plan longer than this is refused by the server too.
 const LONGEST: u64 = 1024 * 1024;
@@ -70,6 +70,9 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         ..ask::request(&held, &decision)
     };
     let run = client.decide(&held.run, &request).await?;
+    if arguments.edit {
+        draft(&held, session).drop();
+    }
     Ok(decided(&run, "decided", session))
 }
 
@@ -77,12 +80,16 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
 pub(crate) async fn edited(client: &Client, held: &HoldView, session: &Session) -> Result<String, Failure> {
     let run = client.run(&held.run).await?;
     let text = plan::text(client, &run).await?;
-    let is_plan = held.artifact.as_ref().is_some_and(|made| made.kind == "plan");
-    let home = session.home.clone();
-    let ending = if is_plan { "json" } else { "md" };
-    let edited = tokio::task::spawn_blocking(move || editor::edit(&home, &text, ending)).await;
+    let draft = draft(held, session);
+    let edited = tokio::task::spawn_blocking(move || draft.edit(&text)).await;
     let edited = edited.map_err(|error| Failure::failed("editor", error.to_string(), "try again"))??;
     edited.ok_or_else(|| Failure::usage("nothing was changed", "approve it as it is, or change something"))
+}
+
+/// What the person has made so far of what a hold shows.
+pub(crate) fn draft(held: &HoldView, session: &Session) -> Draft {
+    let is_plan = held.artifact.as_ref().is_some_and(|made| made.kind == "plan");
+    Draft::of(&session.home, &held.id, if is_plan { "json" } else { "md" })
 }
 
 fn read(path: &std::path::Path) -> Result<String, Failure> {

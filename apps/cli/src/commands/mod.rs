@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use wire::{ExitCode, HoldView, RunView};
 
-pub(crate) use decide::edited;
+pub(crate) use decide::{draft, edited};
 
 use crate::{client::Client, failure::Failure, report::hold, session::Session};
 

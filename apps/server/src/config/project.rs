@@ -42,7 +42,7 @@ impl Limits {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct Raw {
     default_run_config: RawRun,
     git: RawGit,
@@ -52,7 +52,7 @@ struct Raw {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct RawRun {
     max_concurrency: Option<u32>,
     trust_mode: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ struct RawRun {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct RawGit {
     auto_merge: Option<bool>,
     review: bool,
@@ -132,5 +132,13 @@ mod tests {
         assert!(refused(r#"{"protectedPaths": [""]}"#).contains("protectedPaths"));
         assert!(refused(r#"{"defaultRunConfig": {"maxConcurrency": 0}}"#).contains("maxConcurrency"));
         assert!(refused(r#"{"checks": [{"name": "x"}]}"#).contains("command"));
+    }
+
+    #[test]
+    fn a_key_in_the_wrong_place_is_told_instead_of_leaving_a_gate_open() {
+        let misplaced = ProjectFile::parse(r#"{"requireApprovalFor": ["planning"]}"#).unwrap_err();
+        assert!(misplaced.contains("unknown field `requireApprovalFor`"), "{misplaced}");
+        let misspelt = ProjectFile::parse(r#"{"git": {"automerge": false}}"#).unwrap_err();
+        assert!(misspelt.contains("unknown field `automerge`") && misspelt.contains("`autoMerge`"), "{misspelt}");
     }
 }
