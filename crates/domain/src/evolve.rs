@@ -44,9 +44,11 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             let effect = run.open_effects.remove(number);
             run.requested_at.remove(number);
             run.tier = tier.clone().or_else(|| run.tier.take());
-            // Where another agent is wanted already, it may be for another stage, and leaves a tree of its own.
+            // Where an agent is wanted already for a conversation of its own, it may be for another stage, and leaves a
+            // tree of its own. One that goes on in the conversation of the stopped one goes on with its tree.
             let stopped = matches!(effect, Some(Effect::StopAgent { .. }));
-            let another = run.open_effects.values().any(|open| matches!(open, Effect::RunAgent(_)));
+            let afresh = |open: &Effect| matches!(open, Effect::RunAgent(task) if task.session.attempt == 1);
+            let another = run.open_effects.values().any(afresh);
             if wip.is_some()
                 && !(stopped && another)
                 && let Some(index) = run.current_stage()

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId, Micros,
-    ModelName, Plan, Playbook, Proof, Purpose, Question, Reflection, Review, RunConfig, RunId, Session, Stage,
+    Actor, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId,
+    Micros, ModelName, Plan, Playbook, Proof, Purpose, Question, Reflection, Review, RunConfig, RunId, Session, Stage,
     TaskState,
 };
 
@@ -503,6 +503,14 @@ impl Run {
             Phase::Holding { hold } => hold.stage.as_deref().and_then(|name| self.opened().playbook.index_of(name)),
             Phase::Unopened | Phase::Opening { .. } | Phase::Finishing { .. } | Phase::Ended { .. } => None,
         }
+    }
+
+    /// The tree an agent begins with: the one it was wanted at, or what the agent before it left where its stop came to
+    /// an end only after that.
+    #[must_use]
+    pub fn tree_for<'a>(&'a self, task: &'a AgentTask) -> &'a CommitId {
+        let stage = self.opened().playbook.index_of(&task.stage);
+        stage.and_then(|index| self.stages[index].wip.as_ref()).unwrap_or(&task.at)
     }
 
     /// The hold it waits on.

@@ -40,7 +40,7 @@ impl From<Trouble> for PrepareError {
 
 fn lay_out(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Trouble> {
     let repos = Repos::open(paths, &job.run)?;
-    git::materialise(&repos.private, &to_git(&task.at)?, &paths.workspace(&job.id.run))?;
+    git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
     std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     remove(&session.join(RESULT_FILE))?;

@@ -42,7 +42,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         | AgentEnd::QuotaSpent { .. }
         | AgentEnd::Crashed { .. }
         | AgentEnd::ModelFailed { .. }
-        | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, &task.at).await?,
+        | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
     };
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })

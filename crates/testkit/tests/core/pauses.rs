@@ -22,6 +22,36 @@ fn a_pause_stops_the_agent_and_resuming_goes_on_in_its_conversation() {
 }
 
 #[test]
+fn an_agent_that_goes_on_before_the_one_before_it_is_stopped_gets_its_tree() {
+    for again in [Decision::Resume, Decision::Extend { minutes: 5 }] {
+        let mut history = begin("autonomous", samples::config());
+        until(&mut history, "planning");
+        match again {
+            Decision::Resume => pause(&mut history).unwrap(),
+            _ => drop(history.take(Command::TimerFired { timer: 2 }).unwrap()),
+        }
+        history.decide("ada", again).unwrap();
+        assert_eq!(open(&history), ["stop_agent", "run_agent"]);
+        good(&mut history);
+        let Some(Effect::RunAgent(task)) = history.run.open_effects.values().next() else { panic!("no agent") };
+        assert_ne!(task.at, samples::commit(3), "when it was wanted, nothing was kept yet");
+        assert_eq!(history.run.tree_for(task), &samples::commit(3));
+        keeps_every_rule(&history);
+    }
+}
+
+#[test]
+fn an_agent_that_begins_anew_does_not_get_the_tree_of_a_stopped_one() {
+    let mut history = begin("autonomous", samples::config());
+    until(&mut history, "planning");
+    history.take(Command::TimerFired { timer: 2 }).unwrap();
+    history.decide("ada", crate::kit::retry()).unwrap();
+    good(&mut history);
+    let Some(Effect::RunAgent(task)) = history.run.open_effects.values().next() else { panic!("no agent") };
+    assert_eq!((task.session.attempt, history.run.tree_for(task)), (1, &task.at));
+}
+
+#[test]
 fn a_pause_during_the_checks_begins_when_they_end_and_before_the_work_is_finished() {
     let mut history = begin("team", domain::RunConfig { skip_clarification: true, ..samples::config() });
     while !open(&history).contains(&"prove") {
