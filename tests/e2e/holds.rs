@@ -5,7 +5,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tests::product::{Product, binary};
+use tests::product::{Product, command};
 use tests::world::World;
 
 const STORY: &str = r##"
@@ -137,9 +137,7 @@ async fn until_cleaned_up(product: &Product, id: &str) {
 }
 
 async fn holdpoint(world: &World, arguments: &[&str]) -> Output {
-    let mut command = tokio::process::Command::new(binary().unwrap());
-    command.args(arguments).current_dir(world.repository()).env("HOLDPOINT_HOME", world.home()).kill_on_drop(true);
-    command.output().await.unwrap()
+    command(&world.repository(), &world.home(), arguments).await.unwrap()
 }
 
 fn json_of(output: &Output) -> Value {

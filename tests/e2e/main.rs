@@ -1,8 +1,11 @@
 //! The product from outside, and the rules of the house.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod clocks;
+mod conversation;
 mod crash;
 mod holds;
+mod pulls;
 mod runs;
 mod teams;
 mod tidy;

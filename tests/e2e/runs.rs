@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::product::{Product, binary};
+use tests::product::{Product, command};
 use tests::world::World;
 
 const PLAN: &str = r##"
@@ -55,13 +55,8 @@ fn ended(view: &Value) -> bool {
 }
 
 /// `holdpoint verify` over a world's history; what it printed.
-async fn verify(world: &World) -> String {
-    let output = tokio::process::Command::new(binary().unwrap())
-        .arg("verify")
-        .env("HOLDPOINT_HOME", world.home())
-        .output()
-        .await
-        .unwrap();
+pub(crate) async fn verify(world: &World) -> String {
+    let output = command(&world.repository(), &world.home(), &["verify"]).await.unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 

@@ -99,7 +99,8 @@ async fn an_openai_compatible_server_works_and_its_key_stays_outside_the_sandbox
     assert!(!everything_below(&world.home()).contains(KEY), "the key lies on the disk");
 }
 
-fn everything_below(folder: &std::path::Path) -> String {
+/// The text of every file below a folder.
+pub(crate) fn everything_below(folder: &std::path::Path) -> String {
     let mut text = String::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

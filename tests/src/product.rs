@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use futures_util::StreamExt as _;
@@ -31,9 +31,21 @@ pub fn binary() -> Result<PathBuf> {
     found.context("the `holdpoint` binary is not built; run `cargo build -p holdpoint` first")
 }
 
+/// What a command of the product prints, for somebody who stands in this folder.
+pub async fn command(folder: &Path, home: &Path, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new(binary()?);
+    command.args(arguments).current_dir(folder).env("HOLDPOINT_HOME", home).kill_on_drop(true);
+    Ok(command.output().await?)
+}
+
 impl Product {
     /// Starts a server in the foreground and waits until it says where it listens.
     pub async fn start(home: &Path, environment: &BTreeMap<String, String>) -> Result<Self> {
+        Self::start_logging_to(Stdio::inherit(), home, environment).await
+    }
+
+    /// As `start`; what the server logs goes where it is told.
+    pub async fn start_logging_to(log: Stdio, home: &Path, environment: &BTreeMap<String, String>) -> Result<Self> {
         let mut child = Command::new(binary()?)
             .args(["serve", "--foreground", "--json"])
             .env_clear()
@@ -43,7 +55,7 @@ impl Product {
             .envs(environment)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(log)
             .kill_on_drop(true)
             .spawn()?;
         let stdout = child.stdout.take().context("the server has a standard output")?;

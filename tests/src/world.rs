@@ -17,9 +17,22 @@ impl World {
         let folder = tempfile::Builder::new().prefix("holdpoint-world-").tempdir()?;
         let world = Self { folder };
         std::fs::create_dir_all(world.home().join("scripts"))?;
-        std::fs::write(world.home().join("scripts/story.toml"), script)?;
+        world.tell(script)?;
         world.make_repository()?;
         Ok(world)
+    }
+
+    /// From the next attempt of an agent on, the scripted model tells this story.
+    pub fn tell(&self, script: &str) -> Result<()> {
+        Ok(std::fs::write(self.home().join("scripts/story.toml"), script)?)
+    }
+
+    /// While no server is up: every clock that is running has run out, as if the server had been off for long.
+    pub fn let_clocks_run_out(&self) -> Result<()> {
+        let database = rusqlite::Connection::open(self.home().join("holdpoint.db"))?;
+        let clocks = database.execute("UPDATE timers SET due = 0", [])?;
+        ensure!(clocks > 0, "no clock is running");
+        Ok(())
     }
 
     /// The data directory.
