@@ -154,9 +154,13 @@ fn settled(view: &Value) -> bool {
     view["completedAt"].is_string() || view["hold"].is_object()
 }
 
+fn log_of(world: &World) -> PathBuf {
+    world.outside().join("server.log")
+}
+
 /// A server that logs all it can into a file beside its data directory.
 async fn start(world: &World, host: &Host) -> Product {
-    let log = std::fs::OpenOptions::new().create(true).append(true).open(world.outside().join("server.log")).unwrap();
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(log_of(world)).unwrap();
     Product::start_logging_to(Stdio::from(log), &world.home(), &host.environment()).await.unwrap()
 }
 
@@ -185,8 +189,12 @@ async fn one_pull_request(world: &World, bare: &Path, host: &Host, product: Prod
     assert_eq!(world.git(&["rev-list", "--count", "main"]).unwrap(), "1", "it is not merged as well");
 
     product.stop().await.unwrap();
+    let logged = std::fs::read_to_string(log_of(world)).unwrap();
+    assert!(logged.contains("TRACE") && logged.contains("push --porcelain"), "the log says what git is told: {logged}");
     let kept = everything_below(world.outside());
     assert!(kept.contains("PR_OPENED") && !kept.contains(TOKEN), "the token lies on the disk");
+    let committed = git(bare, &["log", "--patch", "--format=raw", "--all"]).unwrap();
+    assert!(committed.contains("It is warm") && !committed.contains(TOKEN), "the token is committed");
 }
 
 #[tokio::test]
