@@ -417,8 +417,10 @@ impl Desk {
             self.flights.land(&run, *number);
         }
         if let TimerChange::Set(timer) = append.timer {
+            let now = self.now();
             self.due.send_if_modified(|due| {
-                let sooner = due.is_none_or(|known| timer.at < known);
+                // One that is past has fired: what is slept for since then is not known here.
+                let sooner = due.is_none_or(|known| known <= now || timer.at < known);
                 *due = if sooner { Some(timer.at) } else { *due };
                 sooner
             });

@@ -1,10 +1,12 @@
 //! The loop over a real store, with runners that do nothing in the world.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
-use std::future::{Future, pending};
+use std::future::{Future, pending, ready};
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use domain::{Command, Decide, Decision, Gate, HoldKind, Outcome, Rejection, Run, RunId, Status, check_log};
 use engine::{
@@ -44,16 +46,19 @@ impl EffectRunner for Sleeper {
 }
 
 fn start(store: Arc<dyn Store>, runner: Arc<dyn EffectRunner>, hands: &Hands) -> Engine {
-    let parts = Parts {
+    Engine::start(Parts { clock: hands.clock(), ..parts(store, runner) }).unwrap()
+}
+
+fn parts(store: Arc<dyn Store>, runner: Arc<dyn EffectRunner>) -> Parts {
+    Parts {
         store,
         runner,
-        clock: hands.clock(),
+        clock: Arc::new(Timestamp::now),
         slots: Slots { heavy: 8, light: 8 },
         entry: EntryRule::default(),
         node: NodeId("here".to_owned()),
         sole_process: true,
-    };
-    Engine::start(parts).unwrap()
+    }
 }
 
 fn sqlite(folder: &Path) -> Arc<dyn Store> {
@@ -192,6 +197,35 @@ async fn a_stage_that_runs_out_of_time_is_stopped_and_a_person_asked() {
     let run = until(&engine, &id, |run| run.hold().is_some() && run.open_effects.is_empty()).await;
     assert_eq!(run.hold().map(|hold| hold.kind), Some(HoldKind::Timeout));
     assert!(run.timer().is_none());
+}
+
+/// Its first agents find the window of their model closed for an instant; everything else is done.
+struct ClosedWindows(AtomicU32);
+
+impl EffectRunner for ClosedWindows {
+    fn run(self: Arc<Self>, job: Job) -> Pin<Box<dyn Future<Output = Outcome> + Send>> {
+        let is_agent = matches!(job.effect, domain::Effect::RunAgent(_));
+        if !is_agent || self.0.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_err() {
+            return Arc::new(AgreeableRunner::default()).run(job);
+        }
+        let resets_at = Some(Timestamp::now() + SignedDuration::from_millis(200));
+        let end = domain::AgentEnd::QuotaSpent { reason: "spent".to_owned(), resets_at };
+        Box::pin(ready(Outcome::AgentEnded { end, tier: None, wip: None }))
+    }
+}
+
+#[tokio::test]
+async fn clocks_fire_on_time_one_after_another_while_the_engine_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = sqlite(folder.path());
+    let engine = Engine::start(parts(Arc::clone(&store), Arc::new(ClosedWindows(3.into())))).unwrap();
+    begin(&engine, 1, samples::config()).await.unwrap();
+    let id = samples::run_id(1);
+    // Far below the time after which the clocks are looked at anyway.
+    let ended = tokio::time::timeout(Duration::from_secs(10), until(&engine, &id, Run::is_ended)).await;
+    assert_eq!(Status::of(&ended.expect("a closed window opens in an instant")), Status::Completed);
+    let passed = |recorded: &&domain::Recorded| matches!(recorded.event, domain::Event::DeadlinePassed { .. });
+    assert_eq!(store.events(&id, 0).unwrap().iter().filter(passed).count(), 3);
 }
 
 /// Agents never end; everything else is done.
