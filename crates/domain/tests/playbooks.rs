@@ -282,7 +282,7 @@ fn task_word(state: &str) -> &'static str {
         _ => Status::Running,
     };
     let stage = (place != "finishing").then_some(place);
-    TaskWord::told("task", status, kind, stage).unwrap().word()
+    TaskWord::told("task", status, kind, stage).map_or("none", TaskWord::word)
 }
 
 #[test]
