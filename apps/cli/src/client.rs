@@ -8,7 +8,7 @@ use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, BatchRequest, BatchView, CancelRequest, CompareView,
     DecideRequest, DiffView, EventView, HoldView, NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem,
-    RequestChanges, ResumeRequest, RunView, SpendCall, VariantsRequest, WhyView,
+    RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -117,6 +117,14 @@ impl Client {
 
     pub(crate) async fn events(&self, run: &str, after: u64) -> Result<Vec<EventView>, Failure> {
         self.get(&of_run(run, &format!("/events?after={after}"))).await
+    }
+
+    pub(crate) async fn sessions(&self, run: &str) -> Result<Vec<SessionView>, Failure> {
+        self.get(&of_run(run, "/sessions")).await
+    }
+
+    pub(crate) async fn session(&self, id: &str, after: u32) -> Result<SessionHistory, Failure> {
+        self.get(&format!("/api/sessions/{}?after={after}", escape(id))).await
     }
 
     pub(crate) async fn artifacts(&self, run: &str) -> Result<Vec<ArtifactView>, Failure> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::RunId;
 use engine::{Engine, Store, StoreError};
+use store::Diary;
 use wire::Fault;
 
 use crate::config::Setup;
@@ -19,6 +20,8 @@ pub struct AppParts {
     pub engine: Engine,
     /// What may be looked at.
     pub shelf: Arc<dyn Shelf>,
+    /// What agents and people said.
+    pub diary: Arc<Diary>,
     /// Defaults, providers and scripts.
     pub setup: Setup,
     /// Who may come in.
@@ -60,6 +63,7 @@ impl Default for LiveLimits {
 pub struct App {
     pub(crate) engine: Engine,
     pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) diary: Arc<Diary>,
     pub(crate) setup: Arc<Setup>,
     pub(crate) token: Arc<TokenFile>,
     pub(crate) user: Arc<str>,
@@ -75,6 +79,7 @@ impl App {
         Self {
             engine: parts.engine,
             shelf: parts.shelf,
+            diary: parts.diary,
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             user: parts.user.into(),

@@ -1,13 +1,13 @@
 //! Puts everything together. The only place that sees concrete stores, hands and secrets.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{Engine, NodeId, Parts, Slots, Store, StoreError};
+use engine::{DiarySink, Engine, NodeId, Parts, Slots, Store, StoreError};
 use jiff::Timestamp;
 use runner::{ForgeSettings, Hands, HandsConfig};
-use store::Sqlite;
+use store::{Diary, Sqlite};
 
 use crate::app::{App, AppParts, LiveLimits};
 use crate::config::Setup;
@@ -28,12 +28,15 @@ pub(crate) struct Wishes {
 /// Opens the database and starts the engine. Blocks.
 pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(&home.database())?);
+    let diary = Arc::new(open_diary(&home.conversations())?);
+    let scribe = Arc::clone(&diary);
     let hands = Hands::new(HandsConfig {
         home: home.path().to_owned(),
         program: wishes.program,
         models: wishes.setup.models.clone(),
         forge: wishes.forge,
         store: Arc::clone(&store),
+        diary: DiarySink(Arc::new(move |page| scribe.keep(page))),
     });
     let engine = Engine::start(Parts {
         store,
@@ -48,12 +51,25 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
     Ok(App::new(AppParts {
         engine,
         shelf: hands,
+        diary,
         setup: wishes.setup,
         token: TokenFile::new(wishes.token),
         user: wishes.user,
         port: wishes.port,
         live: LiveLimits::default(),
     }))
+}
+
+/// No run depends on conversations: a damaged file is put aside, not a reason to stay down.
+fn open_diary(path: &Path) -> Result<Diary, StoreError> {
+    let damage = match Diary::open(path) {
+        Err(StoreError::Damaged(damage)) => damage,
+        opened => return opened,
+    };
+    let aside = path.with_extension(format!("damaged-{}", Timestamp::now().as_second()));
+    tracing::warn!(%damage, aside = %aside.display(), "the conversations cannot be read and are put aside");
+    std::fs::rename(path, &aside).map_err(|error| StoreError::ReadOnly(format!("`{}`: {error}", path.display())))?;
+    Diary::open(path)
 }
 
 /// The name decisions are written down under.

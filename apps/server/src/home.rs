@@ -59,6 +59,12 @@ impl Home {
         self.path.join("holdpoint.db")
     }
 
+    /// Where conversations are kept.
+    #[must_use]
+    pub fn conversations(&self) -> PathBuf {
+        self.path.join("conversations.db")
+    }
+
     /// The directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -1,5 +1,6 @@
 //! From what we know to what is shown.
 
+mod talk;
 mod work;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use wire::{
     SpendView, StageView, WhyView,
 };
 
+pub(crate) use talk::{session, turn};
 pub(crate) use work::checkpoint;
 
 use crate::queue;
@@ -248,6 +250,7 @@ pub(crate) fn activity(activity: &Activity) -> LiveMessage {
     let mut data = serde_json::to_value(&activity.event).expect("agent events have text keys only");
     if let Value::Object(fields) = &mut data {
         fields.insert("stage".to_owned(), Value::String(activity.stage.clone()));
+        fields.insert("session".to_owned(), Value::String(activity.session.to_string()));
     }
     LiveMessage::Activity { run: activity.run.to_string(), name, data }
 }

@@ -5,6 +5,7 @@
 
 mod boundary;
 mod desk;
+mod diary;
 mod entry;
 mod flights;
 mod handle;
@@ -14,6 +15,7 @@ mod row;
 mod timers;
 
 pub use boundary::boundary;
+pub use diary::{DiarySink, Note, Page, SessionId, SessionRow, TurnItem, TurnRow};
 pub use entry::{Blocked, EntryRule, QueueState, turn};
 pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};
 pub use ports::{

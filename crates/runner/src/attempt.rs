@@ -4,11 +4,12 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use broker::calls::{CallRecord, Outcome as CallOutcome};
-use domain::{Micros, SpendReport};
+use domain::{AgentTask, Micros, SpendReport};
 use drivers::{Decoded, Own};
 use engine::{Job, boundary};
 use futures_util::StreamExt as _;
 
+use crate::diary::Scribe;
 use crate::hands::{Activity, Hands};
 use crate::shim::client::{Attempt, Ended};
 use crate::trouble::Trouble;
@@ -21,29 +22,42 @@ const CALLS: &str = "calls.jsonl";
 pub(crate) async fn follow(
     hands: &Hands,
     job: &Job,
-    stage: &str,
+    task: &AgentTask,
     spool: &Path,
     attempt: &Attempt,
 ) -> Result<Ended, Trouble> {
     let mut reader = Reader { path: spool.join(OUTPUT), offset: 0, rest: Vec::new() };
     let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        for line in reader.lines() {
-            if let Decoded::Event(event) = Own::decode(&line) {
-                // Nobody may be watching.
-                let _ = hands.activity.send(Activity { run: job.id.run.clone(), stage: stage.to_owned(), event });
-            }
-        }
+        tell(hands, job, task, &mut scribe, reader.lines());
+        scribe.rest().await;
         counter.tell(job).await?;
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
+    tell(hands, job, task, &mut scribe, reader.lines());
+    scribe.keep().await;
     counter.tell(job).await?;
     if ended == Ended::Lost {
         counter.tell_unsettled(job).await?;
     }
     Ok(ended)
+}
+
+fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: Vec<String>) {
+    for line in lines {
+        let decoded = Own::decode(&line);
+        let Decoded::Event(event) = decoded else {
+            scribe.line(None);
+            continue;
+        };
+        scribe.line(Some(&event));
+        let (run, stage, session) = (job.id.run.clone(), task.stage.clone(), scribe.session().clone());
+        // Nobody may be watching.
+        let _ = hands.activity.send(Activity { run, stage, session, event });
+    }
 }
 
 /// Counts what an attempt has spent, for one that nobody follows any more.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{Effect, Outcome, RunId};
 use drivers::AgentEvent;
-use engine::{EffectRunner, Job, Store};
+use engine::{DiarySink, EffectRunner, Job, SessionId, Store};
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::effects;
@@ -30,6 +30,8 @@ pub struct HandsConfig {
     pub forge: ForgeSettings,
     /// For reading logs; the hands never write it.
     pub store: Arc<dyn Store>,
+    /// Where conversations are kept.
+    pub diary: DiarySink,
 }
 
 /// Something an agent does right now.
@@ -39,6 +41,8 @@ pub struct Activity {
     pub run: RunId,
     /// The stage.
     pub stage: String,
+    /// The conversation.
+    pub session: SessionId,
     /// What.
     pub event: AgentEvent,
 }
@@ -50,6 +54,7 @@ pub struct Hands {
     pub(crate) models: Models,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) diary: DiarySink,
     pub(crate) activity: broadcast::Sender<Activity>,
     lanes: Lanes,
 }
@@ -76,10 +81,10 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, forge, store } = config;
+        let HandsConfig { home, program, models, forge, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
-        Arc::new(Self { paths, program, models, forge, store, activity, lanes: Lanes::default() })
+        Arc::new(Self { paths, program, models, forge, store, diary, activity, lanes: Lanes::default() })
     }
 
     /// What agents do right now.

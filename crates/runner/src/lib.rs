@@ -6,6 +6,7 @@ mod attempt;
 mod brief;
 mod cards;
 mod commission;
+mod diary;
 mod effects;
 pub mod forge;
 pub mod git;

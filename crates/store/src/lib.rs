@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod diary;
 mod encode;
 mod entry;
 mod fault;
@@ -13,5 +14,6 @@ mod schema;
 mod sqlite;
 mod write;
 
+pub use diary::Diary;
 pub use encode::{decode, encode};
 pub use sqlite::{Options, Sqlite};

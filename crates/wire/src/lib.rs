@@ -7,6 +7,7 @@ mod exit;
 mod live;
 mod problem;
 mod request;
+mod session;
 mod task;
 mod view;
 
@@ -18,6 +19,7 @@ pub use request::{
     AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, OverturnRequest, PauseRequest,
     RequestChanges, ResumeRequest,
 };
+pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{
     AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,
 };

@@ -118,6 +118,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
     let app = App::new(AppParts {
         engine: engine.clone(),
         shelf: Arc::new(Empty(broadcast::channel(1).0)),
+        diary: Arc::new(store::Diary::open(&folder.join("conversations.db"))?),
         setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
         user: "ada".to_owned(),

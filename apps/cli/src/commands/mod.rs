@@ -15,6 +15,7 @@ mod doctor;
 mod events;
 mod inbox;
 mod list;
+mod log;
 mod overturn;
 mod pause;
 mod plan;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Artifact(artifact::Arguments),
     /// Show a run's events
     Events(events::Arguments),
+    /// Show what agents said and did in a run
+    Log(log::Arguments),
     /// Say why a run is not moving
     Why(OneRun),
     /// Show what a run spent
@@ -148,6 +151,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Diff(arguments) => diff::run(&arguments, session).await,
         Command::Artifact(arguments) => artifact::run(&arguments, session).await,
         Command::Events(arguments) => events::run(&arguments, session).await,
+        Command::Log(arguments) => log::run(&arguments, session).await,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,

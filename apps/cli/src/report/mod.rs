@@ -11,6 +11,7 @@ pub(crate) mod rail;
 pub(crate) mod run;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod talk;
 pub(crate) mod tasks;
 pub(crate) mod words;
 

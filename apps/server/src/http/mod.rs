@@ -7,6 +7,7 @@ mod live;
 mod playbooks;
 mod reading;
 mod runs;
+mod sessions;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
@@ -48,6 +49,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
+        .routes(routes!(sessions::show))
         .routes(routes!(live::live));
     let mut workflows = of_runs();
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {
@@ -79,6 +81,7 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(reading::diff))
         .routes(routes!(reading::why))
         .routes(routes!(reading::spend))
+        .routes(routes!(sessions::list))
 }
 
 /// The second name of a route needs operation ids of its own.

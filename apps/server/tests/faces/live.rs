@@ -121,7 +121,10 @@ async fn what_agents_do_is_shown_under_the_names_of_the_contract() {
     next(&mut socket).await.unwrap();
     let event = AgentEvent::ToolStarted { turn: 1, call: "c".into(), tool: "grep".into(), input: "x".into() };
     let id = run["id"].as_str().unwrap().parse().unwrap();
-    bench.activity.send(Activity { run: id, stage: "planning".to_owned(), event }).unwrap();
+    bench
+        .activity
+        .send(Activity { run: id, stage: "planning".to_owned(), session: engine::SessionId::named("s"), event })
+        .unwrap();
     let shown = next(&mut socket).await.unwrap();
     assert_eq!((&shown["message"], &shown["name"]), (&json!("activity"), &json!("turn:tool_started")));
     assert_eq!((&shown["run"], &shown["data"]["tool"]), (&run["id"], &json!("grep")));
@@ -171,7 +174,15 @@ async fn a_watcher_that_never_reads_is_given_up_and_holds_up_nobody() {
     let given_up = async {
         for turn in 0.. {
             let event = AgentEvent::MessageDelta { turn, text: text.clone() };
-            bench.activity.send(Activity { run: id.clone(), stage: "planning".to_owned(), event }).unwrap();
+            bench
+                .activity
+                .send(Activity {
+                    run: id.clone(),
+                    stage: "planning".to_owned(),
+                    session: engine::SessionId::named("s"),
+                    event,
+                })
+                .unwrap();
             assert_eq!(next(&mut keen).await.unwrap()["data"]["turn"], turn);
             if bench.activity.receiver_count() == 1 {
                 return turn;
@@ -209,7 +220,8 @@ async fn who_watches_a_run_with_its_children_sees_what_happens_in_the_runs_of_it
         }
     };
     let event = AgentEvent::MessageDelta { turn: 1, text: "working".to_owned() };
-    let activity = Activity { run: child.parse().unwrap(), stage: "implementing".to_owned(), event };
+    let session = engine::SessionId::named("s");
+    let activity = Activity { run: child.parse().unwrap(), stage: "implementing".to_owned(), session, event };
     bench.activity.send(activity).unwrap();
     loop {
         let message = next(&mut family).await.unwrap();

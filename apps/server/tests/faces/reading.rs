@@ -82,3 +82,28 @@ async fn put(bench: &Bench, id: &str) -> String {
     bench.engine.submit(id.clone(), Command::Start(Box::new(start)), None).await.unwrap();
     id.to_string()
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversations_can_be_read_while_they_go_on_and_page_by_page() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("linger one", "running").await;
+    let id: RunId = run["id"].as_str().unwrap().parse().unwrap();
+    let session = domain::Session { role: "planner".to_owned(), visit: 1, attempt: 1 };
+    let session = engine::SessionId::of_run(&id, &session);
+    let notes: Vec<(u64, engine::Note)> = (1..=3)
+        .map(|turn| (u64::from(turn), engine::Note::Said { turn, text: format!("<b>turn {turn}</b>") }))
+        .collect();
+    let (stage, role, at) = ("planning".to_owned(), "planner".to_owned(), jiff::Timestamp::now());
+    bench.diary.keep(&engine::Page { session, stage, role, attempt: 2, upto: 3, at, notes }).unwrap();
+    let (_, list) = bench.get(&format!("/api/runs/{id}/sessions")).await;
+    assert_eq!(
+        (&list[0]["role"], &list[0]["turns"], &list[0]["state"]),
+        (&json!("planner"), &json!(3), &json!("active"))
+    );
+    let of = format!("/api/sessions/{}", list[0]["id"].as_str().unwrap());
+    let (_, first) = bench.get(&format!("{of}?limit=2")).await;
+    assert_eq!((first["turns"].as_array().unwrap().len(), &first["more"]), (2, &json!(true)));
+    let (_, rest) = bench.get(&format!("{of}?after=2")).await;
+    assert_eq!(rest["turns"][0]["items"], json!([{"kind": "message", "text": "<b>turn 3</b>"}]));
+    assert_eq!(bench.get("/api/sessions/nothing.here-1").await.0, StatusCode::NOT_FOUND);
+}

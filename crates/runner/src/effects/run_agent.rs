@@ -28,7 +28,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     boundary("agent.before");
     let attempt = start_or_adopt(&spool, || commission::prepare(hands, job, task)).await?;
     boundary("agent.started");
-    let ended = attempt::follow(hands, job, &task.stage, &spool, &attempt).await?;
+    let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
     let end = conclude(hands, job, task, &session, &spool, &ended).await?;
     let wip = match &end {

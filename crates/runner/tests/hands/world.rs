@@ -39,6 +39,7 @@ impl World {
             },
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
+            diary: engine::DiarySink::none(),
         });
         let engine = Engine::start(Parts {
             store,

@@ -25,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) repository: PathBuf,
     pub(crate) folder: TempDir,
     pub(crate) activity: broadcast::Sender<Activity>,
+    pub(crate) diary: Arc<store::Diary>,
     pub(crate) engine: Engine,
     positions: watch::Receiver<u64>,
     client: reqwest::Client,
@@ -52,11 +53,13 @@ impl Bench {
         })
         .unwrap();
         let (activity, _) = broadcast::channel(64);
+        let diary = Arc::new(store::Diary::open(&folder.path().join("conversations.db")).unwrap());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let app = App::new(AppParts {
             engine: engine.clone(),
             shelf: Arc::new(actors::Papers(activity.clone())),
+            diary: Arc::clone(&diary),
             setup: setup(folder.path()),
             token: TokenFile::new(folder.path().join("token")),
             user: "ada".to_owned(),
@@ -67,7 +70,7 @@ impl Bench {
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
         let positions = engine.positions();
         let url = format!("http://127.0.0.1:{port}");
-        Self { url, port, repository, folder, activity, engine, positions, client }
+        Self { url, port, repository, folder, activity, diary, engine, positions, client }
     }
 
     /// A request without a token.
