@@ -117,10 +117,12 @@ tool = "ask_questions"
 input = { questions = [{ question = "How warm?", context = "The request does not say", options = ["a little", "very"], responseType = "single_choice" }] }
 "#;
 
+/// Longer than any of these stories may take.
 const TURN_SLOW: &str = r#"
 [[conversation.turn]]
-delay_ms = 120000
-text = "Thinking for a long time."
+[[conversation.turn.call]]
+tool = "shell"
+input = { command = "sleep 600" }
 "#;
 
 const VALIDATOR: &str = r#"
@@ -265,11 +267,12 @@ async fn advance(product: &Product, world: &World, scenario: Scenario) -> Result
 
 fn wants_us(scenario: Scenario, view: &Value) -> bool {
     let working = view["stage"] == "implementation" && view["status"] == "running";
-    // Two planner calls and the first of the implementer are paid for: now it thinks for a long time.
-    let deep_in_thought = working && view["spend"]["calls"] == 3;
+    // Two calls of the planner and two of the implementer are paid for: now its command runs for a long time, and what
+    // is paid does not depend on the moment.
+    let deep_in_work = working && view["spend"]["calls"] == 4;
     match view["status"].as_str() {
         Some("queued") => false,
-        Some("running") => scenario == Scenario::Cancel && deep_in_thought,
+        Some("running") => scenario == Scenario::Cancel && deep_in_work,
         _ => true,
     }
 }

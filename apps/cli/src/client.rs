@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, BatchRequest, BatchView, CancelRequest, CompareView,
-    DecideRequest, DiffView, EventView, HoldView, NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem,
-    RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
+    DecideRequest, DiffView, EventView, HoldView, MessageRequest, NewRun, OverturnRequest, PauseRequest, PlaybookView,
+    Problem, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -100,6 +100,10 @@ impl Client {
 
     pub(crate) async fn overturn(&self, run: &str, request: &OverturnRequest) -> Result<RunView, Failure> {
         self.post(&of_run(run, "/overturn"), request).await
+    }
+
+    pub(crate) async fn tell(&self, run: &str, request: &MessageRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/message"), request).await
     }
 
     pub(crate) async fn run(&self, run: &str) -> Result<RunView, Failure> {

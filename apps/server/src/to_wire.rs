@@ -203,6 +203,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::DeadlinePassed { .. }
         | Event::AssumptionMade { .. }
         | Event::AssumptionOverturned { .. }
+        | Event::GuidanceGiven { .. }
         | Event::PauseAsked { .. }
         | Event::ConversationAdvanced { .. }
         | Event::AgentAnswered { .. }

@@ -207,6 +207,7 @@ impl<'a> Reader<'a> {
             | Event::DeadlinePassed { .. }
             | Event::AssumptionMade { .. }
             | Event::AssumptionOverturned { .. }
+            | Event::GuidanceGiven { .. }
             | Event::PauseAsked { .. }
             | Event::AgentAnswered { .. }
             | Event::TaskAdded { .. }
@@ -258,6 +259,7 @@ impl<'a> Reader<'a> {
             | Effect::Adopt { .. }
             | Effect::StartChild(_)
             | Effect::TellChild { .. }
+            | Effect::TellAgent { .. }
             | Effect::TellParent
             | Effect::Publish { .. }
             | Effect::WriteRecord

@@ -32,6 +32,13 @@ pub enum Command {
         /// Why.
         reason: Option<String>,
     },
+    /// Say something to whoever works on the stage.
+    Guide {
+        /// What.
+        text: String,
+        /// Who.
+        by: Actor,
+    },
     /// Say that an assumption was wrong.
     Overturn {
         /// Which, by its number.

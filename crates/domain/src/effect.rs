@@ -54,6 +54,17 @@ pub enum Effect {
         /// What.
         word: ChildWord,
     },
+    /// Say something to the agent at work.
+    TellAgent {
+        /// Number of its effect.
+        target: u32,
+        /// Rises with every word of the run; one that was said before is not said again.
+        number: u64,
+        /// Who says it.
+        by: String,
+        /// What.
+        text: String,
+    },
     /// Tell the parent run how this one ended.
     TellParent,
     /// Put the run's branch into the user's repository.
@@ -91,6 +102,7 @@ impl Effect {
             Self::StartChild(_) => "start_child",
             Self::MergeChild(_) => "merge_child",
             Self::TellChild { .. } => "tell_child",
+            Self::TellAgent { .. } => "tell_agent",
             Self::TellParent => "tell_parent",
             Self::OpenPullRequest { .. } => "open_pull_request",
             Self::RunAgent(_) => "run_agent",

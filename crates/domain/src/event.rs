@@ -183,6 +183,15 @@ pub enum Event {
         /// Who.
         by: Actor,
     },
+    /// A person said something to whoever works on a stage.
+    GuidanceGiven {
+        /// The stage.
+        stage: String,
+        /// What.
+        text: String,
+        /// Who.
+        by: Actor,
+    },
     /// A person asked for a pause; it begins when what is being done ends.
     PauseAsked {
         /// Who.

@@ -117,6 +117,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
                 overturned: false,
             });
         }
+        Event::GuidanceGiven { stage, text, by } => note(run, NoteKind::Guidance, stage.clone(), text, by),
         Event::AssumptionOverturned { number, answer, by } => overturn(run, *number, answer, by),
         Event::PauseAsked { by, reason } => run.pausing = Some(Pausing { by: by.clone(), reason: reason.clone() }),
         Event::ConversationAdvanced { stage, round, message, .. } => {
@@ -292,7 +293,13 @@ fn finish_effect(run: &mut Run, effect: Option<Effect>, problem: Option<&str>) {
     match &effect {
         // The stop of an earlier agent may end late; what a retry asks for again is not its business. The same holds
         // for what is said to other runs.
-        Some(Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellParent | Effect::StartChild(_)) => {}
+        Some(
+            Effect::StopAgent { .. }
+            | Effect::TellChild { .. }
+            | Effect::TellAgent { .. }
+            | Effect::TellParent
+            | Effect::StartChild(_),
+        ) => {}
         Some(Effect::MergeChild(merge)) => {
             if problem.is_some() {
                 with_task(run, &merge.task, |state| state.status = TaskStatus::Ready);
@@ -418,7 +425,7 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
             with_task(run, &merge.task, |state| state.status = TaskStatus::Merging);
             None
         }
-        Effect::TellChild { .. } | Effect::TellParent => None,
+        Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent => None,
         Effect::Prove { stage, .. } => {
             stage_of(run, stage).map(|stage| Phase::Working { stage, step: Step::Prove, effect: number })
         }

@@ -75,7 +75,9 @@ impl Run {
     fn said_of_tasks(&self) -> impl Iterator<Item = &Note> {
         let delegates = |stage: &&Stage| matches!(stage.work, Work::Delegate { .. });
         let stage = self.opened().playbook.stages.iter().find(delegates).map(|stage| stage.name.as_str());
-        self.notes.iter().filter(move |note| note.kind == NoteKind::Approval && Some(note.stage.as_str()) == stage)
+        self.notes.iter().filter(move |note| {
+            matches!(note.kind, NoteKind::Approval | NoteKind::Guidance) && Some(note.stage.as_str()) == stage
+        })
     }
 
     fn child_config(&self, state: &TaskState, child: &ChildTask) -> RunConfig {

@@ -543,6 +543,7 @@ impl Run {
             | Effect::StartChild(_)
             | Effect::MergeChild(_)
             | Effect::TellChild { .. }
+            | Effect::TellAgent { .. }
             | Effect::TellParent
             | Effect::OpenPullRequest { .. }
             | Effect::Prove { .. }

@@ -2,11 +2,13 @@
 //! Never does I/O.
 
 mod event;
+mod guidance;
 mod hand_in;
 mod job;
 mod own;
 
 pub use event::AgentEvent;
+pub use guidance::{GUIDANCE_FILE, Guidance};
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };

@@ -23,6 +23,7 @@ pub(crate) async fn run(engine: &Engine, job: &Job) -> Option<Outcome> {
         | Effect::CommitArtifact { .. }
         | Effect::Adopt { .. }
         | Effect::MergeChild(_)
+        | Effect::TellAgent { .. }
         | Effect::Publish { .. }
         | Effect::WriteRecord
         | Effect::Land(_)

@@ -151,6 +151,7 @@ impl Weight {
             | Effect::StartChild(_)
             | Effect::MergeChild(_)
             | Effect::TellChild { .. }
+            | Effect::TellAgent { .. }
             | Effect::TellParent
             | Effect::OpenPullRequest { .. }
             | Effect::StopAgent { .. }

@@ -8,13 +8,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::{Effect, Outcome, RunId};
-use drivers::AgentEvent;
+use drivers::{AgentEvent, Guidance};
 use engine::{DiarySink, EffectRunner, Job, SessionId, Store};
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::effects;
 use crate::models::Models;
 use crate::paths::Paths;
+use crate::repos::wished_at;
 use crate::settings::ForgeSettings;
 use crate::trouble::Trouble;
 
@@ -129,6 +130,10 @@ impl Hands {
             Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
             Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,
             Effect::StopAgent { target } => effects::stop_agent::run(self, &job, target).await,
+            Effect::TellAgent { target, number, by, text } => {
+                let at = wished_at(&job.run, &job.id);
+                effects::tell_agent::run(self, &job, target, Guidance { number, by, text, at }).await
+            }
             Effect::CommitArtifact { stage, kind, content } => {
                 effects::commit_artifact::run(self, &job, &stage, kind, &content).await
             }

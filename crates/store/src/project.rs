@@ -39,6 +39,7 @@ impl Marks {
                 | Event::DeadlinePassed { .. }
                 | Event::AssumptionMade { .. }
                 | Event::AssumptionOverturned { .. }
+                | Event::GuidanceGiven { .. }
                 | Event::PauseAsked { .. }
                 | Event::ConversationAdvanced { .. }
                 | Event::AgentAnswered { .. }
@@ -104,6 +105,7 @@ pub(crate) fn project(
         | Event::DeadlinePassed { .. }
         | Event::AssumptionMade { .. }
         | Event::AssumptionOverturned { .. }
+        | Event::GuidanceGiven { .. }
         | Event::PauseAsked { .. }
         | Event::ConversationAdvanced { .. }
         | Event::AgentAnswered { .. }

@@ -159,6 +159,7 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
             answer: vec!["Google".to_owned()],
         },
         Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone() },
+        Event::GuidanceGiven { stage: stage.clone(), text: "no new crates".to_owned(), by: by.clone() },
         Event::PauseAsked { by, reason: Some("lunch".to_owned()) },
         Event::ConversationAdvanced {
             stage: stage.clone(),

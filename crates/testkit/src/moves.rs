@@ -43,6 +43,7 @@ fn is_short(effect: &Effect) -> bool {
         | Effect::Prove { .. }
         | Effect::CommitArtifact { .. }
         | Effect::Adopt { .. }
+        | Effect::TellAgent { .. }
         | Effect::TellParent
         | Effect::Publish { .. }
         | Effect::WriteRecord
@@ -76,7 +77,7 @@ pub fn ends(run: &Run) -> Vec<(u32, Outcome)> {
 pub fn outcomes(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
     let mut outcomes = vec![agree(run, number, effect)];
     // Words between runs are said until they are heard.
-    if !matches!(effect, Effect::TellChild { .. } | Effect::TellParent) {
+    if !matches!(effect, Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent) {
         outcomes.push(Outcome::Failed { message: "the disk is away".to_owned(), hint: None });
     }
     outcomes.extend(others(run, number, effect));
@@ -112,6 +113,7 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
         | Effect::StopAgent { .. }
         | Effect::StartChild(_)
         | Effect::TellChild { .. }
+        | Effect::TellAgent { .. }
         | Effect::TellParent
         | Effect::Publish { .. }
         | Effect::WriteRecord

@@ -95,7 +95,7 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
             digest: Digest::of([merge.task.as_str()]),
             files: vec![format!("src/{}.rs", merge.task)],
         },
-        Effect::TellChild { .. } | Effect::TellParent => Outcome::Told,
+        Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent => Outcome::Told,
         Effect::OpenPullRequest { .. } => {
             Outcome::PullRequestOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() }
         }

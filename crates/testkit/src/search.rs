@@ -191,7 +191,9 @@ fn because(command: &Command) -> Because {
         Command::Pause { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
         Command::Cancel { .. } => Because::Cancel,
-        Command::Start(_) | Command::Report(_) | Command::Spend(_) | Command::ChildEnded(_) => Because::Work,
+        Command::Start(_) | Command::Report(_) | Command::Spend(_) | Command::ChildEnded(_) | Command::Guide { .. } => {
+            Because::Work
+        }
     }
 }
 
@@ -203,6 +205,7 @@ fn word(command: &Command) -> String {
         Command::Start(_) => "start".to_owned(),
         Command::TimerFired { .. } => "clock".to_owned(),
         Command::Pause { .. } => "pause".to_owned(),
+        Command::Guide { .. } => "guide".to_owned(),
         Command::Overturn { .. } => "overturn".to_owned(),
         Command::Cancel { .. } => "CANCEL".to_owned(),
         Command::Spend(_) => "spend".to_owned(),
@@ -308,6 +311,7 @@ fn open(run: &Run) -> Vec<String> {
         | Effect::StopAgent { .. }
         | Effect::CommitArtifact { .. }
         | Effect::Adopt { .. }
+        | Effect::TellAgent { .. }
         | Effect::TellParent
         | Effect::Publish { .. }
         | Effect::WriteRecord

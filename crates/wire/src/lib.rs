@@ -16,8 +16,8 @@ pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};
 pub use request::{
-    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, OverturnRequest, PauseRequest,
-    RequestChanges, ResumeRequest,
+    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, OverturnRequest,
+    PauseRequest, RequestChanges, ResumeRequest,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{

@@ -164,6 +164,14 @@ pub struct ResumeRequest {
     pub digest: Option<String>,
 }
 
+/// A word to an agent at work.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageRequest {
+    /// What.
+    pub text: String,
+}
+
 /// A word against an assumption.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

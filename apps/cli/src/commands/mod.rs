@@ -25,6 +25,7 @@ mod resume;
 mod run;
 mod serve;
 mod show;
+mod tell;
 mod verify;
 mod watch;
 mod why;
@@ -77,6 +78,8 @@ pub(crate) enum Command {
     Resume(resume::Arguments),
     /// Say that an assumption was wrong, and what is right
     Overturn(overturn::Arguments),
+    /// Say something to the agent at work
+    Tell(tell::Arguments),
     /// End a run
     Cancel(cancel::Arguments),
     /// Print a run's plan, ready to be edited
@@ -145,6 +148,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Pause(arguments) => pause::run(arguments, session).await,
         Command::Resume(arguments) => resume::run(arguments, session).await,
         Command::Overturn(arguments) => overturn::run(arguments, session).await,
+        Command::Tell(arguments) => tell::run(arguments, session).await,
         Command::Cancel(arguments) => cancel::run(arguments, session).await,
         Command::Plan(arguments) => plan::run(&arguments, session).await,
         Command::Compare(arguments) => compare::run(arguments, session).await,

@@ -38,6 +38,7 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         | "AGENT_ANSWERED"
         | "ASSUMPTION_MADE"
         | "ASSUMPTION_OVERTURNED"
+        | "GUIDANCE_GIVEN"
         | "PAUSE_ASKED"
         | "DEADLINE_PASSED"
         | "PULSE_COMPLETED"
@@ -79,6 +80,7 @@ fn on_the_way(event: &EventView) -> Fact {
             let said = format!("{} overturned assumption {}", text("/by/name"), number("/number"));
             ("↺", WAIT, format!("{said}: {}", texts_at(event, "/answer")))
         }
+        "GUIDANCE_GIVEN" => ("▸", WAIT, format!("{} told {}: {}", text("/by/name"), text("/stage"), text("/text"))),
         "PAUSE_ASKED" => ("◆", WAIT, format!("{} asked for a pause {}", text("/by/name"), text("/reason"))),
         "DEADLINE_PASSED" => ("!", WAIT, format!("the deadline passed: {}", text("/then").replace('_', " "))),
         "PULSE_COMPLETED" => ("✓", GOOD, format!("task {} of {} is done", number("/pulse"), number("/of"))),

@@ -5,7 +5,8 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId};
 use wire::{
-    ApproveRequest, CancelRequest, DecideRequest, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, RunView,
+    ApproveRequest, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest, PauseRequest, RequestChanges,
+    ResumeRequest, RunView,
 };
 
 use super::Refusals;
@@ -125,6 +126,62 @@ pub(super) async fn overturn(
     let OverturnRequest { assumption, answer } = request;
     let key = key(&headers, &format!("overturn:{run}.{assumption}"))?;
     let receipt = app.engine.submit(run, Command::Overturn { assumption, answer, by }, key).await?;
+    Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// Says something to whoever works on the run's stage: to the agent at work, and to those that come after it.
+#[utoipa::path(post, path = "/{id}/message", tag = "decisions", operation_id = "tell_run",
+    params(("id" = String, Path)), request_body = MessageRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn message(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<MessageRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.find(&id).await?;
+    tell(&app, run, request, by, &headers).await
+}
+
+/// As `/api/runs/{id}/message`, for the conversation that goes on now.
+#[utoipa::path(post, path = "/api/sessions/{id}/message", tag = "sessions", operation_id = "tell_session",
+    params(("id" = String, Path)), request_body = MessageRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn session_message(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<MessageRequest>,
+) -> Result<Json<RunView>, Failure> {
+    let session = engine::SessionId::named(&id);
+    let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
+    let run = match session.run() {
+        Some(run) => app.load(run.as_str()).await?,
+        None => {
+            let hint = "see `GET /api/runs/{run}/sessions` for those there are";
+            let message = format!("there is no session `{shown}`");
+            return Err(Failure::new(Fault::Missing, "no_such_session", message, hint));
+        }
+    };
+    if !super::sessions::is_active(&run, &session) {
+        let hint = format!("say it to whoever comes next: POST /api/runs/{}/message", run.id);
+        let message = format!("nobody works in the session `{shown}` now");
+        return Err(Failure::new(Fault::Conflict, "session_not_active", message, hint));
+    }
+    tell(&app, run.id, request, by, &headers).await
+}
+
+async fn tell(
+    app: &App,
+    run: RunId,
+    request: MessageRequest,
+    by: Actor,
+    headers: &HeaderMap,
+) -> Result<Json<RunView>, Failure> {
+    let key = key(headers, &format!("message:{run}"))?;
+    let receipt = app.engine.submit(run, Command::Guide { text: request.text, by }, key).await?;
     Ok(Json(to_wire::run(&receipt.run)))
 }
 

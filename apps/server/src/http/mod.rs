@@ -50,6 +50,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
         .routes(routes!(sessions::show))
+        .routes(routes!(decisions::session_message))
         .routes(routes!(live::live));
     let mut workflows = of_runs();
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {
@@ -74,6 +75,7 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(decisions::pause))
         .routes(routes!(decisions::resume))
         .routes(routes!(decisions::overturn))
+        .routes(routes!(decisions::message))
         .routes(routes!(reading::events))
         .routes(routes!(reading::artifacts))
         .routes(routes!(reading::artifact))

@@ -72,7 +72,7 @@ async fn find(app: &App, id: &SessionId) -> Result<SessionRow, Failure> {
 }
 
 /// Whether a process of the conversation works now: the run says so, not what was told last.
-fn is_active(run: &Run, id: &SessionId) -> bool {
+pub(super) fn is_active(run: &Run, id: &SessionId) -> bool {
     let works = |effect: &Effect| match effect {
         Effect::RunAgent(task) => SessionId::of_run(&run.id, &task.session) == *id,
         Effect::OpenBranch
@@ -82,6 +82,7 @@ fn is_active(run: &Run, id: &SessionId) -> bool {
         | Effect::StartChild(_)
         | Effect::MergeChild(_)
         | Effect::TellChild { .. }
+        | Effect::TellAgent { .. }
         | Effect::TellParent
         | Effect::OpenPullRequest { .. }
         | Effect::Prove { .. }

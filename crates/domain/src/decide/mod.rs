@@ -6,6 +6,7 @@ mod clarify;
 mod converse;
 mod delegate;
 mod finish;
+mod guide;
 mod hold;
 mod pause;
 mod pursue;
@@ -41,6 +42,7 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::TimerFired { timer } => timeout::fire(&mut draft, timer)?,
         Command::ChildEnded(report) => delegate::ended(&mut draft, report)?,
         Command::Pause { by, reason } => pause::pause(&mut draft, by, reason)?,
+        Command::Guide { text, by } => guide::guide(&mut draft, text, by)?,
         Command::Overturn { assumption, answer, by } => assume::overturn(&mut draft, assumption, answer, by)?,
         Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
     }
@@ -113,6 +115,7 @@ impl Draft {
             | Effect::StartChild(_)
             | Effect::MergeChild(_)
             | Effect::TellChild { .. }
+            | Effect::TellAgent { .. }
             | Effect::TellParent
             | Effect::Publish { .. }
             | Effect::WriteRecord

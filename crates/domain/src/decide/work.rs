@@ -29,7 +29,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         Effect::Adopt { .. } => matches!(outcome, Outcome::Adopted { .. } | Outcome::NotAdopted { .. }),
         Effect::StartChild(_) => matches!(outcome, Outcome::ChildStarted { .. }),
         Effect::MergeChild(_) => matches!(outcome, Outcome::ChildMerged { .. } | Outcome::ChildConflicts { .. }),
-        Effect::TellChild { .. } | Effect::TellParent => matches!(outcome, Outcome::Told),
+        Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent => matches!(outcome, Outcome::Told),
         Effect::Publish { .. } => matches!(outcome, Outcome::Published),
         Effect::WriteRecord => matches!(outcome, Outcome::RecordWritten { .. }),
         Effect::Land(_) => {
@@ -221,7 +221,10 @@ pub(super) fn crashed(draft: &mut Draft, index: usize, reason: String) {
 
 /// An effect that could not be done waits for a person, except where nothing depends on it any more.
 fn could_not(draft: &mut Draft, effect: &Effect, message: &str, hint: Option<&str>) {
-    let told = matches!(effect, Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellParent);
+    let told = matches!(
+        effect,
+        Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent
+    );
     // A merge for a stage that was left since is not missed: the tasks are planned anew.
     let left = matches!(effect, Effect::MergeChild(_)) && !delegate::is_delegating(draft);
     if draft.run.is_ended() || told || left {

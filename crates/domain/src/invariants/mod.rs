@@ -133,6 +133,7 @@ impl Checker {
             Event::StageCompleted { stage } => self.stage_completed(recorded, stage),
             Event::ArtifactCreated { artifact, .. } => self.made(&artifact.stage),
             Event::AssumptionOverturned { by, .. }
+            | Event::GuidanceGiven { by, .. }
             | Event::PauseAsked { by, .. }
             | Event::RunCancelled { by, .. }
             | Event::RunStarted { by, .. } => self.named(recorded, by),
@@ -290,6 +291,7 @@ fn works(effect: &Effect) -> bool {
         | Effect::StartChild(_)
         | Effect::MergeChild(_)
         | Effect::TellChild { .. }
+        | Effect::TellAgent { .. }
         | Effect::TellParent
         | Effect::Publish { .. }
         | Effect::WriteRecord

@@ -13,4 +13,5 @@ pub(crate) mod publish;
 pub(crate) mod push_remote;
 pub(crate) mod run_agent;
 pub(crate) mod stop_agent;
+pub(crate) mod tell_agent;
 pub(crate) mod write_record;

@@ -1,6 +1,6 @@
 //! Pauses: at once where an agent works, else when what is being done ends.
 
-use domain::{Command, Decision, Effect, HoldKind, Rejection};
+use domain::{Command, Decision, Effect, HoldKind, NoteKind, Outcome, Rejection};
 use testkit::{History, samples};
 
 use crate::kit::{begin, good, held, keeps_every_rule, open, until};
@@ -91,4 +91,23 @@ fn work_that_is_being_merged_is_not_paused() {
     let mut history = begin("autonomous", samples::config());
     until(&mut history, "finishing");
     assert_eq!(pause(&mut history), Err(Rejection::TooLate));
+}
+
+#[test]
+fn a_word_reaches_the_agent_at_work_and_every_later_one_of_the_stage() {
+    let mut history = begin("autonomous", samples::config());
+    until(&mut history, "planning");
+    let guide = |text: &str| Command::Guide { text: text.to_owned(), by: samples::actor("ada") };
+    history.take(guide("no new crates")).unwrap();
+    let Some(Effect::TellAgent { target, by, text, .. }) = history.run.open_effects.values().last() else { panic!() };
+    assert_eq!((*target, by.as_str(), text.as_str()), (2, "ada", "no new crates"));
+    let note = history.run.notes.last().unwrap();
+    assert_eq!((note.stage.as_str(), note.kind, note.text.as_str()), ("planning", NoteKind::Guidance, "no new crates"));
+    assert!(matches!(history.take(guide("  ")), Err(Rejection::BadAnswer(_))));
+    let number = *history.run.open_effects.last_key_value().unwrap().0;
+    history.report(number, Outcome::Failed { message: "the disk is away".to_owned(), hint: None }).unwrap();
+    assert_eq!(history.run.visible(), "planning", "an agent that was not reached is no reason to stop");
+    history.take(Command::Cancel { by: samples::actor("ada"), reason: None }).unwrap();
+    assert!(matches!(history.take(guide("too late")), Err(Rejection::AlreadyEnded)));
+    keeps_every_rule(&history);
 }

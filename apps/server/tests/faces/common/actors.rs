@@ -39,7 +39,9 @@ impl EffectRunner for Actors {
                     files: Vec::new(),
                 },
                 // What runs say to each other never reaches a runner.
-                Effect::StartChild(_) | Effect::TellChild { .. } | Effect::TellParent => Outcome::Told,
+                Effect::StartChild(_) | Effect::TellChild { .. } | Effect::TellAgent { .. } | Effect::TellParent => {
+                    Outcome::Told
+                }
                 Effect::OpenPullRequest { .. } => {
                     Outcome::PullRequestOpened { url: "https://forge.example/1".to_owned() }
                 }

@@ -1,0 +1,61 @@
+//! Passes a person's word on to the agent at work: a line in its session folder, which it reads between two turns.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use domain::{Effect, Outcome};
+use drivers::{GUIDANCE_FILE, Guidance};
+use engine::{Job, boundary};
+
+use crate::hands::Hands;
+use crate::trouble::Trouble;
+
+pub(crate) async fn run(hands: &Hands, job: &Job, target: u32, word: Guidance) -> Result<Outcome, Trouble> {
+    // An agent that has ended meanwhile needs no word: whoever comes next is told with its job.
+    let Some(Effect::RunAgent(task)) = job.run.open_effects.get(&target) else { return Ok(Outcome::Told) };
+    let session = hands.paths.session(&job.id.run, &task.session);
+    boundary("tell.before");
+    hands.blocking(&job.id.run, move || append(&session, &word)).await?;
+    boundary("tell.after");
+    Ok(Outcome::Told)
+}
+
+/// Adds the word unless it stands there already.
+fn append(session: &Path, word: &Guidance) -> Result<(), Trouble> {
+    std::fs::create_dir_all(session).map_err(|error| Trouble::io("creating", session, &error))?;
+    let path = session.join(GUIDANCE_FILE);
+    let said = std::fs::read_to_string(&path).unwrap_or_default();
+    if Guidance::read(&said).iter().any(|known| known.number == word.number) {
+        return Ok(());
+    }
+    let write = || {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+        // A line that a kill cut off is ended, so that it spoils nothing but itself.
+        let start = if said.is_empty() || said.ends_with('\n') { "" } else { "\n" };
+        file.write_all(format!("{start}{}\n", word.line()).as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|error| Trouble::io("writing", &path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_said_once_even_when_an_earlier_line_was_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let word = |number, text: &str| Guidance {
+            number,
+            by: "ada".to_owned(),
+            text: text.to_owned(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        std::fs::write(folder.path().join(GUIDANCE_FILE), "{\"number\": 3, \"by\"").unwrap();
+        for word in [word(4, "use\ntabs"), word(9, "no"), word(4, "use\ntabs")] {
+            append(folder.path(), &word).unwrap();
+        }
+        let said = std::fs::read_to_string(folder.path().join(GUIDANCE_FILE)).unwrap();
+        assert_eq!(Guidance::read(&said), [word(4, "use\ntabs"), word(9, "no")]);
+    }
+}
