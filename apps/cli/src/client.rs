@@ -6,9 +6,10 @@ use reqwest::{Method, RequestBuilder, Response, header};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
-    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, BatchRequest, BatchView, CancelRequest, CompareView,
-    DecideRequest, DiffView, EventView, HoldView, MessageRequest, NewRun, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
+    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, BatchRequest, BatchView, CancelRequest,
+    ChannelView, CompareView, DecideRequest, DiffView, EventView, HoldView, MessageRequest, NewChannel, NewRun,
+    OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView,
+    SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -129,6 +130,22 @@ impl Client {
 
     pub(crate) async fn session(&self, id: &str, after: u32) -> Result<SessionHistory, Failure> {
         self.get(&format!("/api/sessions/{}?after={after}", escape(id))).await
+    }
+
+    pub(crate) async fn channels(&self) -> Result<Vec<ChannelView>, Failure> {
+        self.get("/api/channels").await
+    }
+
+    pub(crate) async fn channel(&self, id: &str) -> Result<ChannelView, Failure> {
+        self.get(&format!("/api/channels/{}", escape(id))).await
+    }
+
+    pub(crate) async fn open_channel(&self, new: &NewChannel) -> Result<ChannelView, Failure> {
+        self.post("/api/channels", new).await
+    }
+
+    pub(crate) async fn ask_channel(&self, id: &str, question: &AskRequest) -> Result<QuestionView, Failure> {
+        self.post(&format!("/api/channels/{}/session", escape(id)), question).await
     }
 
     pub(crate) async fn artifacts(&self, run: &str) -> Result<Vec<ArtifactView>, Failure> {

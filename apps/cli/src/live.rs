@@ -15,7 +15,7 @@ use wire::{EventView, LiveMessage, LiveName, RunView};
 use crate::{client::Client, failure::Failure};
 
 /// How long to wait before asking or connecting again.
-const PAUSE: Duration = Duration::from_millis(700);
+pub(crate) const PAUSE: Duration = Duration::from_millis(700);
 
 /// Something to draw.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,22 @@ pub(crate) enum Update {
     Activity(String, LiveName, Value),
 }
 
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What is done and said in a channel.
+pub(crate) async fn channel(client: &Client, id: &str) -> Option<Socket> {
+    connect(client, &format!("/api/channels/{id}/live")).await
+}
+
+async fn connect(client: &Client, path: &str) -> Option<Socket> {
+    let url = format!("{}{path}", client.url().replacen("http", "ws", 1));
+    let mut request = url.into_client_request().ok()?;
+    let token = HeaderValue::from_str(&format!("Bearer {}", client.token())).ok()?;
+    request.headers_mut().insert("authorization", token);
+    // Why it cannot connect does not matter: asking over HTTP tells the real reason.
+    connect_async(request).await.ok().map(|(socket, _)| socket)
+}
+
 /// The updates of one run, and of the runs of its tasks.
 pub(crate) struct Feed {
     client: Client,
@@ -40,7 +56,7 @@ pub(crate) struct Feed {
     position: Option<u64>,
     /// Newest state of the run given out; an older one would show a hold that is gone.
     version: u64,
-    socket: Option<WebSocketStream<MaybeTlsStream<TcpStream>>>,
+    socket: Option<Socket>,
     /// Connections tried since the last message.
     tries: u32,
     waiting: VecDeque<Update>,
@@ -115,15 +131,9 @@ impl Feed {
         self.poll().await
     }
 
-    async fn connect(&self) -> Option<WebSocketStream<MaybeTlsStream<TcpStream>>> {
-        let address = self.client.url().replacen("http", "ws", 1);
+    async fn connect(&self) -> Option<Socket> {
         let after = self.position.map(|position| format!("&after={position}")).unwrap_or_default();
-        let url = format!("{address}/api/live?children=true&run={}{after}", self.run);
-        let mut request = url.into_client_request().ok()?;
-        let token = HeaderValue::from_str(&format!("Bearer {}", self.client.token())).ok()?;
-        request.headers_mut().insert("authorization", token);
-        // Why it cannot connect does not matter: asking over HTTP tells the real reason.
-        connect_async(request).await.ok().map(|(socket, _)| socket)
+        connect(&self.client, &format!("/api/live?children=true&run={}{after}", self.run)).await
     }
 
     async fn poll(&mut self) -> Result<(), Failure> {

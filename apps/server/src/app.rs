@@ -8,6 +8,7 @@ use engine::{Engine, Store, StoreError};
 use store::Diary;
 use wire::Fault;
 
+use crate::channels::Channels;
 use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::idle::Door;
@@ -64,6 +65,7 @@ pub struct App {
     pub(crate) engine: Engine,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) diary: Arc<Diary>,
+    pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     pub(crate) token: Arc<TokenFile>,
     pub(crate) user: Arc<str>,
@@ -76,14 +78,17 @@ impl App {
     /// Puts the parts together.
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
+        let door = Door::new();
+        let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
             shelf: parts.shelf,
+            channels,
             diary: parts.diary,
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             user: parts.user.into(),
-            door: Door::new(),
+            door,
             live: parts.live,
             port: parts.port,
         }

@@ -130,6 +130,9 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     };
     // Blocks for as long as the database takes to open; there is nobody else to serve yet.
     let app = compose(&home, wishes)?;
+    if let Err(error) = app.channels.recover() {
+        tracing::warn!(%error, "questions that were left open cannot be read");
+    }
     let info = ServerInfo { url: app.url(), pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     home.announce(&info)?;
     if let Some(ready) = settings.ready {

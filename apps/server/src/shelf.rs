@@ -1,10 +1,11 @@
-//! What the server may look at while agents work: their live activity, artifacts and diffs. Never changes them.
+//! What the server may look at while agents work: their live activity, artifacts, diffs, and the repository itself
+//! through an agent that only reads. Never changes any of it.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use domain::{Artifact, Run};
-use runner::{Activity, Hands, ReadError, RunDiff};
+use runner::{Activity, Hands, ReadError, RunDiff, Talk, Talked, Watch};
 use tokio::sync::broadcast;
 
 /// A read that is under way.
@@ -18,7 +19,12 @@ pub trait Shelf: Send + Sync + 'static {
     fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, String>;
     /// The diff of a run's branch against its base.
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
+    /// Has a question about a repository answered, by an agent that may only read.
+    fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_>;
 }
+
+/// A question that is being answered.
+pub type Talking<'a> = Pin<Box<dyn Future<Output = Result<Talked, String>> + Send + 'a>>;
 
 impl Shelf for Hands {
     fn activity(&self) -> broadcast::Receiver<Activity> {
@@ -31,5 +37,9 @@ impl Shelf for Hands {
 
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
         Box::pin(Hands::diff(self, run))
+    }
+
+    fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_> {
+        Box::pin(Hands::discuss(self, talk, watch))
     }
 }

@@ -15,7 +15,7 @@ use wire::{
     SpendView, StageView, WhyView,
 };
 
-pub(crate) use talk::{session, turn};
+pub(crate) use talk::{channel, channel_activity, question, session, turn};
 pub(crate) use work::checkpoint;
 
 use crate::queue;
@@ -235,9 +235,8 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
     }
 }
 
-/// What an agent does right now.
-pub(crate) fn activity(activity: &Activity) -> LiveMessage {
-    let name = match &activity.event {
+fn activity_name(event: &AgentEvent) -> LiveName {
+    match event {
         AgentEvent::SessionStarted { .. } => LiveName::SessionStarted,
         AgentEvent::TurnStarted { .. } => LiveName::TurnStarted,
         AgentEvent::MessageDelta { .. } => LiveName::TurnMessageDelta,
@@ -247,7 +246,12 @@ pub(crate) fn activity(activity: &Activity) -> LiveMessage {
         AgentEvent::TurnCompleted { .. } => LiveName::TurnCompleted,
         AgentEvent::Trouble { .. } => LiveName::SessionError,
         AgentEvent::Ended { .. } => LiveName::SessionCompleted,
-    };
+    }
+}
+
+/// What an agent does right now.
+pub(crate) fn activity(activity: &Activity) -> LiveMessage {
+    let name = activity_name(&activity.event);
     let mut data = serde_json::to_value(&activity.event).expect("agent events have text keys only");
     if let Value::Object(fields) = &mut data {
         fields.insert("stage".to_owned(), Value::String(activity.stage.clone()));

@@ -11,7 +11,7 @@ pub(crate) struct Opening {
     pub(crate) user: String,
 }
 
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("preamble.md", include_str!("../prompts/preamble.md")),
     ("planner.md", include_str!("../prompts/planner.md")),
     ("tasks.md", include_str!("../prompts/tasks.md")),
@@ -22,6 +22,7 @@ const TEMPLATES: [(&str, &str); 12] = [
     ("validator.md", include_str!("../prompts/validator.md")),
     ("converse.md", include_str!("../prompts/converse.md")),
     ("answer.md", include_str!("../prompts/answer.md")),
+    ("discuss.md", include_str!("../prompts/discuss.md")),
     ("pursuer.md", include_str!("../prompts/pursuer.md")),
     ("task.md", include_str!("../prompts/task.md")),
 ];
@@ -44,6 +45,7 @@ pub(crate) fn opening(job: &Job) -> Result<Opening, minijinja::Error> {
         JobKind::Review => "validator.md",
         JobKind::Converse => "converse.md",
         JobKind::Answer => "answer.md",
+        JobKind::Discuss => "discuss.md",
         JobKind::Pursue => "pursuer.md",
     };
     let words = words(job);
@@ -110,7 +112,7 @@ pub(crate) fn nudge(kind: JobKind) -> String {
         JobKind::Pursue => ("reflect", ASK),
         JobKind::Review => ("complete_review", ""),
         JobKind::Converse => ("clarify", ", which is also how you speak to the person"),
-        JobKind::Answer => ("reply", ""),
+        JobKind::Answer | JobKind::Discuss => ("reply", ""),
     };
     format!(
         "You stopped without calling a tool. Nobody reads plain messages here. Go on working with the tools; when the \

@@ -104,9 +104,11 @@ impl HandIn {
             Self::Handoff(_) => matches!(kind, JobKind::Handoff | JobKind::Lead),
             Self::Review(_) => kind == JobKind::Review,
             Self::Said { .. } => kind == JobKind::Converse,
-            Self::Answer { .. } => kind == JobKind::Answer,
+            Self::Answer { .. } => matches!(kind, JobKind::Answer | JobKind::Discuss),
             Self::Reflection(_) => kind == JobKind::Pursue,
-            Self::Questions { .. } | Self::Extension { .. } => !matches!(kind, JobKind::Review | JobKind::Answer),
+            Self::Questions { .. } | Self::Extension { .. } => {
+                !matches!(kind, JobKind::Review | JobKind::Answer | JobKind::Discuss)
+            }
             Self::ModelFailed { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
         }
     }
@@ -237,7 +239,7 @@ mod tests {
         let questions = HandIn::Questions { questions: vec![Question::text("Which?")] };
         let taking = |hand_in: &HandIn| JobKind::ALL.iter().filter(|kind| hand_in.fits(**kind)).count();
         assert_eq!(taking(&pulse), 1);
-        assert_eq!(taking(&HandIn::Answer { text: "a".into() }), 1);
+        assert_eq!(taking(&HandIn::Answer { text: "a".into() }), 2);
         assert_eq!(taking(&HandIn::GaveUp { reason: "r".into() }), JobKind::ALL.len());
         assert!(!questions.fits(JobKind::Review) && !questions.fits(JobKind::Answer) && questions.fits(JobKind::Scope));
         assert!(!HandIn::Extension { minutes: 5, reason: "r".into() }.fits(JobKind::Review));

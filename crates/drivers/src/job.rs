@@ -103,13 +103,15 @@ pub enum JobKind {
     Converse,
     /// An answer to a person's question: `reply`.
     Answer,
+    /// An answer to a question about the repository, outside any run: `reply`.
+    Discuss,
     /// One iteration towards a goal: `reflect`.
     Pursue,
 }
 
 impl JobKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Spec,
         Self::Tasks,
         Self::Scope,
@@ -120,6 +122,7 @@ impl JobKind {
         Self::Review,
         Self::Converse,
         Self::Answer,
+        Self::Discuss,
         Self::Pursue,
     ];
 
@@ -137,6 +140,7 @@ impl JobKind {
             Self::Review => "review",
             Self::Converse => "converse",
             Self::Answer => "answer",
+            Self::Discuss => "discuss",
             Self::Pursue => "pursue",
         }
     }

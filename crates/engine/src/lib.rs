@@ -4,6 +4,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod boundary;
+mod channel;
 mod desk;
 mod diary;
 mod entry;
@@ -15,6 +16,7 @@ mod row;
 mod timers;
 
 pub use boundary::boundary;
+pub use channel::{Answered, Channel, Question};
 pub use diary::{DiarySink, Note, Page, SessionId, SessionRow, TurnItem, TurnRow};
 pub use entry::{Blocked, EntryRule, QueueState, turn};
 pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};

@@ -15,8 +15,8 @@ use crate::shim::client::{Attempt, Ended};
 use crate::trouble::Trouble;
 
 /// Files of a spool that are read here.
-const OUTPUT: &str = "output.jsonl";
-const CALLS: &str = "calls.jsonl";
+pub(crate) const OUTPUT: &str = "output.jsonl";
+pub(crate) const CALLS: &str = "calls.jsonl";
 
 /// Follows an attempt to its end. Every paid call is stored before this returns.
 pub(crate) async fn follow(
@@ -26,7 +26,7 @@ pub(crate) async fn follow(
     spool: &Path,
     attempt: &Attempt,
 ) -> Result<Ended, Trouble> {
-    let mut reader = Reader { path: spool.join(OUTPUT), offset: 0, rest: Vec::new() };
+    let mut reader = Reader::new(spool.join(OUTPUT));
     let mut counter = Counter { spool: spool.to_owned(), told: 0 };
     let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
@@ -67,14 +67,18 @@ pub(crate) async fn settle(job: &Job, spool: &Path, number: u32) -> Result<(), T
 }
 
 /// New whole lines of a growing file.
-struct Reader {
+pub(crate) struct Reader {
     path: PathBuf,
     offset: u64,
     rest: Vec<u8>,
 }
 
 impl Reader {
-    fn lines(&mut self) -> Vec<String> {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, offset: 0, rest: Vec::new() }
+    }
+
+    pub(crate) fn lines(&mut self) -> Vec<String> {
         let mut bytes = std::mem::take(&mut self.rest);
         // Activity is for watching only: a file that cannot be read now is read next time.
         let read = std::fs::File::open(&self.path).and_then(|mut file| {

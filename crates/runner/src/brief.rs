@@ -139,7 +139,12 @@ impl Desk<'_> {
             | JobKind::Pursue
             | JobKind::Review
             | JobKind::Converse => true,
-            JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Answer => false,
+            JobKind::Spec
+            | JobKind::Tasks
+            | JobKind::Scope
+            | JobKind::Research
+            | JobKind::Answer
+            | JobKind::Discuss => false,
         };
         match self.made().last().filter(|_| !silent) {
             Some(artifact) => self.text_of(artifact),
@@ -154,7 +159,8 @@ impl Desk<'_> {
     /// Earlier versions in a line each; the last one only if it is not shown whole.
     fn tried(&self, shown: bool) -> Vec<String> {
         let tells = match (self.kind, &self.task.purpose) {
-            (JobKind::Review | JobKind::Answer | JobKind::Converse, _) | (_, Purpose::Pulse { .. }) => false,
+            (JobKind::Review | JobKind::Answer | JobKind::Discuss | JobKind::Converse, _)
+            | (_, Purpose::Pulse { .. }) => false,
             (
                 JobKind::Spec
                 | JobKind::Tasks

@@ -24,16 +24,14 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     pub(crate) fn new(sink: DiarySink, job: &Job, task: &AgentTask) -> Self {
-        Self {
-            sink,
-            session: SessionId::of_run(&job.id.run, &task.session),
-            stage: task.stage.clone(),
-            role: task.session.role.clone(),
-            attempt: job.id.number,
-            line: 0,
-            notes: Vec::new(),
-            kept_at: None,
-        }
+        let session = SessionId::of_run(&job.id.run, &task.session);
+        Self { attempt: job.id.number, ..Self::of_session(sink, session, &task.stage, &task.session.role) }
+    }
+
+    /// For a conversation outside any run.
+    pub(crate) fn of_session(sink: DiarySink, session: SessionId, stage: &str, role: &str) -> Self {
+        let (stage, role) = (stage.to_owned(), role.to_owned());
+        Self { sink, session, stage, role, attempt: 1, line: 0, notes: Vec::new(), kept_at: None }
     }
 
     pub(crate) fn session(&self) -> &SessionId {

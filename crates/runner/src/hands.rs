@@ -106,7 +106,16 @@ impl Hands {
         run: &RunId,
         work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, Trouble> {
-        let lane = self.lanes.enter(run.as_str()).await;
+        self.blocking_on(run.as_str(), work).await
+    }
+
+    /// The same on a lane of another name.
+    pub(crate) async fn blocking_on<T: Send + 'static>(
+        &self,
+        lane: &str,
+        work: impl FnOnce() -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let lane = self.lanes.enter(lane).await;
         let task = tokio::task::spawn_blocking(move || {
             let result = work();
             drop(lane);

@@ -7,6 +7,7 @@ mod brief;
 mod cards;
 mod commission;
 mod diary;
+mod discuss;
 mod effects;
 pub mod forge;
 pub mod git;
@@ -26,6 +27,7 @@ pub mod shim;
 mod specs;
 mod trouble;
 
+pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use read::{ReadError, RunDiff};

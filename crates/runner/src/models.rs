@@ -93,16 +93,23 @@ impl Models {
         attempt: &str,
         limits: GrantLimits,
     ) -> Result<Grant, ModelError> {
-        let model = run.model(&session.role);
-        let upstreams = match model {
-            Some(model) => vec![self.upstream(model)?],
-            None => Vec::new(),
-        };
+        let who = Who { run: run.id.as_str(), attempt, role: &session.role, visit: session.visit };
+        self.grant_to(&who, run.model(&session.role), limits)
+    }
+
+    /// The same for somebody who belongs to no run.
+    pub(crate) fn grant_to<'a>(
+        &self,
+        who: &Who<'_>,
+        models: impl IntoIterator<Item = &'a ModelName>,
+        limits: GrantLimits,
+    ) -> Result<Grant, ModelError> {
+        let upstreams = models.into_iter().map(|model| self.upstream(model)).collect::<Result<Vec<_>, _>>()?;
         Ok(Grant {
-            run: run.id.to_string(),
-            attempt: attempt.to_owned(),
-            role: session.role.clone(),
-            visit: session.visit,
+            run: who.run.to_owned(),
+            attempt: who.attempt.to_owned(),
+            role: who.role.to_owned(),
+            visit: who.visit,
             upstreams,
             limit: limits.envelope.map(|envelope| broker::Micros(envelope.0)),
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
@@ -142,6 +149,14 @@ impl Models {
         let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
         Script::parse(&text, name).map_err(|error| bad(error.to_string()))
     }
+}
+
+/// Who asks models.
+pub(crate) struct Who<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) attempt: &'a str,
+    pub(crate) role: &'a str,
+    pub(crate) visit: u32,
 }
 
 /// What bounds a grant.

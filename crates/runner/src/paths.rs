@@ -34,6 +34,10 @@ impl Paths {
         self.home.join("runs").join(run.as_str())
     }
 
+    pub(crate) fn channel(&self, channel: &str) -> PathBuf {
+        self.home.join("channels").join(slug(channel))
+    }
+
     pub(crate) fn workspace(&self, run: &RunId) -> PathBuf {
         self.run(run).join("workspace")
     }

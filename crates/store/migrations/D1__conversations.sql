@@ -62,3 +62,29 @@ CREATE TABLE turn_tools (
     PRIMARY KEY (session, turn, position),
     FOREIGN KEY (session, turn) REFERENCES turns (session, number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+
+-- Talk about a repository, outside any run.
+CREATE TABLE channels (
+    id TEXT PRIMARY KEY,
+    project TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Asked before anything is done about it; open until there is an answer or a reason why there is none.
+CREATE TABLE questions (
+    channel TEXT NOT NULL REFERENCES channels (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    asked_by TEXT NOT NULL,
+    text TEXT NOT NULL,
+    model TEXT NOT NULL,
+    asked_at INTEGER NOT NULL,
+    answer TEXT,
+    problem TEXT,
+    answered_at INTEGER,
+    cost INTEGER,
+    PRIMARY KEY (channel, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX open_questions ON questions (asked_at) WHERE answered_at IS NULL;

@@ -50,7 +50,7 @@ impl Diary {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

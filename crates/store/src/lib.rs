@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod channels;
 mod diary;
 mod encode;
 mod entry;

@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod channel;
 mod exit;
 mod live;
 mod problem;
@@ -12,6 +13,7 @@ mod task;
 mod view;
 
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
+pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};

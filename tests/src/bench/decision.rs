@@ -60,6 +60,10 @@ impl EffectRunner for Watch {
 struct Empty(broadcast::Sender<Activity>);
 
 impl Shelf for Empty {
+    fn discuss(&self, _: runner::Talk, _: runner::Watch) -> server::Talking<'_> {
+        Box::pin(async { Err("nobody is here to answer".to_owned()) })
+    }
+
     fn activity(&self) -> broadcast::Receiver<Activity> {
         self.0.subscribe()
     }

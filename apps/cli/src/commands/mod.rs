@@ -5,6 +5,7 @@ mod approve;
 mod artifact;
 mod batch;
 mod cancel;
+mod channel;
 mod compare;
 pub(crate) mod completions;
 mod cost;
@@ -98,6 +99,9 @@ pub(crate) enum Command {
     Why(OneRun),
     /// Show what a run spent
     Cost(OneRun),
+    /// Ask about the code of a repository
+    #[command(subcommand)]
+    Channel(channel::Action),
     /// Look at playbooks, the project's own too
     #[command(subcommand)]
     Playbook(playbook::Action),
@@ -158,6 +162,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Log(arguments) => log::run(&arguments, session).await,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
+        Command::Channel(action) => channel::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,

@@ -1,11 +1,12 @@
 //! Conversations of agents. Pure; everything they say is cleaned here.
 
-use wire::{SessionHistory, SessionView, TurnItemView, TurnView};
+use jiff::Timestamp;
+use wire::{ChannelView, QuestionView, SessionHistory, SessionView, TurnItemView, TurnView};
 
 use super::{
-    clean, clean_line,
+    clean, clean_line, markdown,
     style::{BAD, BOLD, BUSY, DIM, GOOD, WAIT},
-    words::{count, fit, tokens, wrap},
+    words::{ago, count, fit, money, tokens, wrap},
 };
 
 /// Lines of a tool's output that are shown.
@@ -50,6 +51,41 @@ pub(crate) fn history(history: &SessionHistory, thoughts: bool, width: usize) ->
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// `channel list`.
+pub(crate) fn channels(channels: &[ChannelView], now: Timestamp, width: usize) -> String {
+    if channels.is_empty() {
+        return "no channels yet; begin one with `holdpoint channel ask \"where is …?\"`".to_owned();
+    }
+    let line = |view: &ChannelView| {
+        let title = if view.title.is_empty() { &view.project } else { &view.title };
+        let text = format!("{}  {:<10}  {}", clean_line(&view.id), ago(now, view.created_at), clean_line(title));
+        fit(&text, width)
+    };
+    channels.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// `channel show`.
+pub(crate) fn channel(view: &ChannelView, width: usize) -> String {
+    let mut lines =
+        vec![format!("{BOLD}{}{BOLD:#} {DIM}{}{DIM:#}", clean_line(&view.title), clean_line(&view.project))];
+    for question in &view.questions {
+        lines.push(format!("\n{WAIT}{}:{WAIT:#} {}", clean_line(&question.by), clean(&question.text).trim_end()));
+        lines.push(match (&question.answer, &question.problem) {
+            (Some(answer), _) => markdown::render(answer, &[], width),
+            (None, Some(problem)) => format!("{BAD}✗ {}{BAD:#}", clean_line(problem)),
+            (None, None) => format!("{DIM}(being answered){DIM:#}"),
+        });
+    }
+    lines.join("\n")
+}
+
+/// What an answer cost and where it stands.
+pub(crate) fn footer(channel: &str, question: &QuestionView) -> String {
+    let cost = question.usd.map_or_else(|| "price unknown".to_owned(), money);
+    let model = clean_line(&question.model);
+    format!("{DIM}{model}, {cost} · go on with `holdpoint channel ask --channel {} \"…\"`{DIM:#}", clean_line(channel))
 }
 
 fn heading(turn: &TurnView) -> String {

@@ -1,5 +1,6 @@
 //! The HTTP face: one file per group of routes. Handlers translate; the engine decides.
 
+mod channels;
 mod decisions;
 mod groups;
 mod holds;
@@ -49,6 +50,10 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
+        .routes(routes!(channels::list, channels::open))
+        .routes(routes!(channels::show))
+        .routes(routes!(channels::ask))
+        .routes(routes!(channels::live))
         .routes(routes!(sessions::show))
         .routes(routes!(decisions::session_message))
         .routes(routes!(live::live));

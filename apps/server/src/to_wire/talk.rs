@@ -1,7 +1,8 @@
 //! Conversations for strangers.
 
-use engine::{SessionRow, TurnItem, TurnRow};
-use wire::{SessionView, TurnItemView, TurnView};
+use drivers::AgentEvent;
+use engine::{Channel, Question, SessionRow, TurnItem, TurnRow};
+use wire::{ChannelMessage, ChannelView, QuestionView, SessionView, TurnItemView, TurnView};
 
 /// A conversation in a line.
 pub(crate) fn session(row: &SessionRow, active: bool) -> SessionView {
@@ -42,4 +43,42 @@ fn item(item: TurnItem) -> TurnItemView {
             TurnItemView::Tool { call, tool, input, output, ok, millis }
         }
     }
+}
+
+/// A channel with its questions.
+pub(crate) fn channel(channel: Channel, questions: Vec<Question>) -> ChannelView {
+    let Channel { id, project, title, created_by, created_at } = channel;
+    let questions = questions.into_iter().map(question).collect();
+    ChannelView { id, project, title, created_by, created_at, questions }
+}
+
+/// A question and what came of it.
+pub(crate) fn question(question: Question) -> QuestionView {
+    let session = Channel::session(&question.channel, question.number).to_string();
+    let Question { number, asked_by, text, model, asked_at, answered, .. } = question;
+    let (state, answer, problem) = match answered.as_ref().map(|answered| &answered.answer) {
+        None => ("open", None, None),
+        Some(Ok(answer)) => ("answered", Some(answer.clone()), None),
+        Some(Err(problem)) => ("failed", None, Some(problem.clone())),
+    };
+    QuestionView {
+        number,
+        session,
+        by: asked_by,
+        text,
+        model,
+        asked_at,
+        state: state.to_owned(),
+        answer,
+        problem,
+        answered_at: answered.as_ref().map(|answered| answered.at),
+        usd: answered.and_then(|answered| answered.cost).map(domain::Micros::usd),
+    }
+}
+
+/// What the agent of a question does right now.
+pub(crate) fn channel_activity(channel: &str, number: u32, event: &AgentEvent) -> ChannelMessage {
+    let data = serde_json::to_value(event).expect("agent events have text keys only");
+    let session = Channel::session(channel, number).to_string();
+    ChannelMessage::Activity { session, name: super::activity_name(event), data }
 }

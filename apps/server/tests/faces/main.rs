@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod bad_input;
+mod channels;
 mod common;
 mod decisions;
 mod gate;

@@ -112,13 +112,13 @@ impl Tool {
             JobKind::Lead => &[BlockTool::SubmitTasks, BlockTool::CompleteHandoff],
             JobKind::Review => &[BlockTool::CompleteReview],
             JobKind::Converse => &[BlockTool::Clarify],
-            JobKind::Answer => &[BlockTool::Reply],
+            JobKind::Answer | JobKind::Discuss => &[BlockTool::Reply],
             JobKind::Pursue => &[BlockTool::Reflect],
         };
         let (writing, asking): (&[WorkTool], &[BlockTool]) = match kind {
             JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue => (WRITING, ASKING),
             JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Converse => (&[], ASKING),
-            JobKind::Review | JobKind::Answer => (&[], &[]),
+            JobKind::Review | JobKind::Answer | JobKind::Discuss => (&[], &[]),
         };
         let work = READING.iter().chain(writing).copied().map(Tool::Work);
         work.chain(asking.iter().chain(last).copied().map(Tool::Block)).collect()
@@ -237,7 +237,7 @@ mod tests {
             for name in ["write_file", "edit_file", "shell"] {
                 assert_eq!(has(kind, name), writes, "{kind:?} {name}");
             }
-            let asks = !matches!(kind, JobKind::Review | JobKind::Answer);
+            let asks = !matches!(kind, JobKind::Review | JobKind::Answer | JobKind::Discuss);
             for name in ["ask_questions", "request_extension"] {
                 assert_eq!(has(kind, name), asks, "{kind:?} {name}");
             }
@@ -258,6 +258,7 @@ mod tests {
             (JobKind::Review, &["complete_review"][..]),
             (JobKind::Converse, &["clarify"][..]),
             (JobKind::Answer, &["reply"][..]),
+            (JobKind::Discuss, &["reply"]),
             (JobKind::Pursue, &["reflect"][..]),
         ] {
             let tools = Tool::of(kind);

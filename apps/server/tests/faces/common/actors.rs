@@ -9,10 +9,11 @@ use domain::{
     AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Plan, Proof, Purpose,
     Question, ResponseType, Review, Run, Severity, SpendReport, Submission, Task, Verdict, Work,
 };
+use drivers::AgentEvent;
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
-use runner::{Activity, RunDiff};
-use server::{Reading, Shelf};
+use runner::{Activity, RunDiff, Talk, Talked, Watch};
+use server::{Reading, Shelf, Talking};
 use tokio::sync::broadcast;
 
 pub(crate) struct Actors;
@@ -179,5 +180,16 @@ impl Shelf for Papers {
             truncated: false,
         };
         Box::pin(async move { Ok(diff) })
+    }
+
+    fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_> {
+        Box::pin(async move {
+            watch(&AgentEvent::MessageDelta { turn: 1, text: "I look.".to_owned() });
+            let answer = match talk.question.as_str() {
+                "who wrote this?" => Err("the model does not answer".to_owned()),
+                question => Ok(format!("{question} After {} words: `src/x.rs:3`.", talk.earlier.len())),
+            };
+            Ok(Talked { answer, cost: Some(domain::Micros(1500)) })
+        })
     }
 }

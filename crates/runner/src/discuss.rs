@@ -1,0 +1,225 @@
+//! Answers a question about a repository, outside any run: an agent that may only read, in a workspace of its own, under
+//! a shim like every other. Asked for twice, the second time adopts what the first did.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use broker::calls::CallRecord;
+use domain::{Micros, ModelName};
+use drivers::{AgentEvent, Decoded, HandIn, JOB_FILE, Job, JobKind, Own, RESULT_FILE};
+use engine::Channel;
+use futures_util::StreamExt as _;
+
+use crate::attempt::{CALLS, OUTPUT, Reader};
+use crate::commission::PrepareError;
+use crate::diary::Scribe;
+use crate::git::{self, PrivateRepo, UserRepo};
+use crate::hands::Hands;
+use crate::models::{GrantLimits, Who};
+use crate::rounds::shorten;
+use crate::sandbox::{Limits, TierChoice};
+use crate::shim::client::start_or_adopt;
+use crate::shim::{DOOR, HOLDPOINT, Launch};
+use crate::trouble::Trouble;
+
+const ROLE: &str = "discussion";
+const STAGE: &str = "discussion";
+/// Model calls for one question.
+const MAX_TURNS: u32 = 40;
+/// What one question may cost where prices are known.
+const ENVELOPE: Micros = Micros(1_000_000);
+const RETRIES: u32 = 3;
+
+/// A question to a repository.
+#[derive(Debug, Clone)]
+pub struct Talk {
+    /// The channel's id.
+    pub channel: String,
+    /// Which question, from 1.
+    pub number: u32,
+    /// Top of the user's checkout.
+    pub project: PathBuf,
+    /// Who answers.
+    pub model: ModelName,
+    /// What is asked.
+    pub question: String,
+    /// What was said before, each with who said it, oldest first.
+    pub earlier: Vec<String>,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Talked {
+    /// The answer, or why there is none.
+    pub answer: Result<String, String>,
+    /// What it cost; none where a price is unknown.
+    pub cost: Option<Micros>,
+}
+
+/// Is told what the agent does.
+pub type Watch = Box<dyn Fn(&AgentEvent) + Send + Sync>;
+
+impl Hands {
+    /// Has a question answered.
+    ///
+    /// # Errors
+    /// In words for people, when the agent could not be started.
+    pub async fn discuss(&self, talk: Talk, watch: Watch) -> Result<Talked, String> {
+        converse(self, talk, watch).await.map_err(|trouble| match &trouble.hint {
+            Some(hint) => format!("{trouble} ({hint})"),
+            None => trouble.to_string(),
+        })
+    }
+}
+
+async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Trouble> {
+    let place = Place::of(hands, &talk);
+    let session = Channel::session(&talk.channel, talk.number);
+    let attempt = start_or_adopt(&place.spool, || prepare(hands, &talk, &place)).await?;
+    let mut scribe = Scribe::of_session(hands.diary.clone(), session, STAGE, ROLE);
+    let mut reader = Reader::new(place.spool.join(OUTPUT));
+    let mut messages = attempt.follow();
+    while messages.next().await.is_some() {
+        tell(&mut scribe, &watch, reader.lines());
+        scribe.rest().await;
+    }
+    let ended = attempt.wait().await?;
+    tell(&mut scribe, &watch, reader.lines());
+    scribe.keep().await;
+    let answer = match read_answer(&place.session)? {
+        Some(answer) => answer,
+        None => Err(format!("the agent ended without an answer ({ended:?})")),
+    };
+    // What was only read is not needed again; one that stays is in nobody's way.
+    let _ = std::fs::remove_dir_all(&place.workspace);
+    Ok(Talked { answer, cost: cost(&place.spool)? })
+}
+
+/// Where the processes of a channel work.
+struct Place {
+    workspace: PathBuf,
+    session: PathBuf,
+    spool: PathBuf,
+}
+
+impl Place {
+    fn of(hands: &Hands, talk: &Talk) -> Self {
+        let folder = hands.paths.channel(&talk.channel).join(talk.number.to_string());
+        Self { workspace: folder.join("workspace"), session: folder.join("session"), spool: folder.join("spool") }
+    }
+}
+
+fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
+    for line in lines {
+        let decoded = Own::decode(&line);
+        let Decoded::Event(event) = decoded else {
+            scribe.line(None);
+            continue;
+        };
+        scribe.line(Some(&event));
+        watch(&event);
+    }
+}
+
+async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
+    let (paths, session, workspace, inner) =
+        (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
+    let lay_out = move || {
+        let user = UserRepo::open(&inner.project)?;
+        let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
+        let tip = private.import_base(&user, &user.current_branch()?)?;
+        git::materialise(&private, &tip, &workspace)?;
+        std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
+        let memory = private.read_file(&tip, ".autonomous/memory.md")?;
+        let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = serde_json::to_vec_pretty(&job(&inner, &workspace, memory)).map_err(|error| Trouble::of(&error))?;
+        let path = session.join(JOB_FILE);
+        std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
+    };
+    hands.blocking_on(&format!("channel {}", talk.channel), lay_out).await?;
+    Ok(launch(hands, talk, place)?)
+}
+
+fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
+    Job {
+        run: talk.channel.clone(),
+        role: ROLE.to_owned(),
+        kind: JobKind::Discuss,
+        model: talk.model.to_string(),
+        workspace: workspace.display().to_string(),
+        request: talk.question.clone(),
+        requirement: None,
+        conversation: shorten(&talk.earlier),
+        scope: None,
+        research: None,
+        spec: None,
+        plan: None,
+        pulse: None,
+        iteration: None,
+        question: None,
+        memory,
+        tried: Vec::new(),
+        notes: Vec::new(),
+        previous: None,
+        diff: None,
+        proof: None,
+        answers: Vec::new(),
+        refusal: None,
+        extensions: 0,
+        minutes: None,
+        max_turns: MAX_TURNS,
+    }
+}
+
+fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> {
+    let priced = hands.models.has_price(&talk.model);
+    let limits = GrantLimits { envelope: priced.then_some(ENVELOPE), retries: RETRIES };
+    let attempt = format!("{}/{}", talk.channel, talk.number);
+    let who = Who { run: &talk.channel, attempt: &attempt, role: ROLE, visit: talk.number };
+    let grant = hands.models.grant_to(&who, [&talk.model], limits)?;
+    let session = place.session.display().to_string();
+    Ok(Launch {
+        spool: place.spool.clone(),
+        workspace: place.workspace.clone(),
+        session: place.session.clone(),
+        extra_ro: Vec::new(),
+        hide: vec![hands.paths.home().to_owned()],
+        argv: Own::argv(HOLDPOINT, &session, DOOR),
+        env: BTreeMap::new(),
+        tier: TierChoice::Best,
+        grant,
+        limits: Limits::default(),
+        program: hands.program.clone(),
+    })
+}
+
+fn read_answer(session: &Path) -> Result<Option<Result<String, String>>, Trouble> {
+    let path = session.join(RESULT_FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Trouble::io("reading", &path, &error)),
+    };
+    Ok(match serde_json::from_slice::<HandIn>(&bytes) {
+        Ok(HandIn::Answer { text }) => Some(Ok(text)),
+        Ok(HandIn::ModelFailed { reason } | HandIn::BudgetSpent { reason } | HandIn::GaveUp { reason }) => {
+            Some(Err(reason))
+        }
+        Ok(other) => Some(Err(format!("the agent handed in `{}` where an answer was wanted", other.word()))),
+        Err(_) => None,
+    })
+}
+
+/// What was paid; none as soon as one call has no price.
+fn cost(spool: &Path) -> Result<Option<Micros>, Trouble> {
+    let path = spool.join(CALLS);
+    if !path.exists() {
+        return Ok(Some(Micros(0)));
+    }
+    let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
+    let mut settled = records.iter().filter_map(|record| match record {
+        CallRecord::Settled(settled) => Some(settled.micro_usd),
+        CallRecord::Reserved(_) => None,
+    });
+    Ok(settled.try_fold(Micros(0), |sum, cost| Some(sum.plus(Micros(cost?.0)))))
+}
