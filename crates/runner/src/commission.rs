@@ -10,6 +10,7 @@ use engine::{Job, boundary};
 use crate::brief;
 use crate::git;
 use crate::hands::Hands;
+use crate::laid;
 use crate::models::GrantLimits;
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
@@ -44,10 +45,11 @@ fn lay_out(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Trouble> {
     let session = paths.session(&job.id.run, &task.session);
     std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     remove(&session.join(RESULT_FILE))?;
+    laid::lay_out(paths, &repos, job, task)?;
     let agent_job = brief::describe(paths, &repos, job, task)?;
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
     let path = session.join(JOB_FILE);
-    std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
+    laid::put(&path, &text)
 }
 
 fn remove(path: &Path) -> Result<(), Trouble> {

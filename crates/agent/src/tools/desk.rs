@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use drivers::{DIFF_FILE, HandIn, Job};
 
 use super::changes::Plans;
+use super::semantic_search::Searcher;
 use super::views::Views;
 use super::{ToolError, comments};
 use crate::workspace::Workspace;
@@ -19,6 +20,7 @@ pub(crate) struct Desk {
     pub(super) scope: Option<String>,
     pub(super) views: Views,
     pub(super) plans: Plans,
+    pub(super) searcher: Searcher,
     diff: Option<String>,
 }
 
@@ -31,6 +33,7 @@ impl Desk {
             scope: job.scope.clone(),
             views: Views::default(),
             plans: Plans::new(session),
+            searcher: Searcher::new(session),
             diff: job.diff.clone(),
         }
     }

@@ -26,6 +26,7 @@ mod read_file;
 mod reflect;
 mod reply;
 pub(crate) mod request_extension;
+mod semantic_search;
 mod shell;
 mod submit_plan;
 mod submit_research;
@@ -73,6 +74,7 @@ pub(crate) enum WorkTool {
     ListDirectory,
     GlobSearch,
     Grep,
+    SemanticSearch,
     TakeNote,
     WriteFile,
     EditFile,
@@ -127,6 +129,7 @@ impl Tool {
             Self::Work(WorkTool::Grep) => grep::definition(),
             Self::Work(WorkTool::WriteFile) => write_file::definition(),
             Self::Work(WorkTool::EditFile) => edit_file::definition(),
+            Self::Work(WorkTool::SemanticSearch) => semantic_search::definition(),
             Self::Work(WorkTool::TakeNote) => take_note::definition(),
             Self::Work(WorkTool::MultiEdit) => multi_edit::definition(),
             Self::Work(WorkTool::Shell) => shell::definition(),
@@ -160,6 +163,7 @@ impl WorkTool {
             Self::Grep => grep::run(desk, parse("grep", input)?),
             Self::WriteFile => write_file::run(desk, parse("write_file", input)?),
             Self::EditFile => edit_file::run(desk, parse("edit_file", input)?),
+            Self::SemanticSearch => semantic_search::run(desk, parse("semantic_search", input)?).await,
             Self::TakeNote => take_note::run(desk, parse("take_note", input)?),
             Self::MultiEdit => multi_edit::run(desk, parse("multi_edit", input)?),
             Self::Shell => shell::run(desk, parse("shell", input)?).await,

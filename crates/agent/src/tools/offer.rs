@@ -4,8 +4,14 @@ use drivers::{Job, JobKind};
 
 use super::{BlockTool, Tool, WorkTool};
 
-const READING: &[WorkTool] =
-    &[WorkTool::ReadFile, WorkTool::ListDirectory, WorkTool::GlobSearch, WorkTool::Grep, WorkTool::TakeNote];
+const READING: &[WorkTool] = &[
+    WorkTool::ReadFile,
+    WorkTool::ListDirectory,
+    WorkTool::GlobSearch,
+    WorkTool::Grep,
+    WorkTool::SemanticSearch,
+    WorkTool::TakeNote,
+];
 const WRITING: &[WorkTool] = &[WorkTool::WriteFile, WorkTool::EditFile, WorkTool::MultiEdit, WorkTool::Shell];
 /// What looks at a change that is there.
 const LOOKING: &[WorkTool] = &[WorkTool::GetDiff, WorkTool::GetScopeCard];
@@ -83,7 +89,7 @@ mod tests {
             for name in ["add_line_comment", "add_file_comment", "add_review_comment"] {
                 assert_eq!(has(kind, name), kind == JobKind::Review, "{kind:?} {name}");
             }
-            for name in ["read_file", "grep", "take_note"] {
+            for name in ["read_file", "grep", "semantic_search", "take_note"] {
                 assert!(has(kind, name), "{kind:?} {name}");
             }
         }
