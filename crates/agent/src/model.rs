@@ -19,7 +19,7 @@ use crate::tools::Offer;
 use crate::turns::{Answer, Call, Thought, Usage};
 
 /// The broker's socket in the door folder.
-const SOCKET: &str = "broker.sock";
+pub(crate) const SOCKET: &str = "broker.sock";
 /// Output tokens asked for where the API wants a number: some 60 KB of text.
 const OUTPUT_TOKENS: u32 = 16_384;
 /// Longest silence within an answer; reasoning models may be quiet for minutes.

@@ -59,6 +59,7 @@ fn words(job: &Job) -> Value {
         workspace => job.workspace.as_str(),
         max_turns => job.max_turns,
         minutes => job.minutes,
+        web_search => job.web_search,
         request => job.request.as_str(),
         requirement => job.requirement.clone(),
         conversation => job.conversation.clone(),

@@ -66,7 +66,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
     let mut work = Work {
         model: Model::new(&options.door, &job.model, (&job).into())?,
-        desk: Desk::new(workspace, &options.session, &job),
+        desk: Desk::new(workspace, &options.session, &options.door, &job),
         job,
         log,
         conversation: Conversation::new(records),

@@ -87,6 +87,9 @@ pub struct Job {
     pub minutes: Option<u32>,
     /// Model calls before the agent gives up.
     pub max_turns: u32,
+    /// Whether the broker can look words up on the web.
+    #[serde(default)]
+    pub web_search: bool,
 }
 
 /// What a stage wants from its agent.

@@ -104,6 +104,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         extensions: extensions(&session, task.session.attempt),
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
+        web_search: false,
     })
 }
 

@@ -7,6 +7,7 @@ use drivers::{DIFF_FILE, HandIn, Job};
 use super::changes::Plans;
 use super::semantic_search::Searcher;
 use super::views::Views;
+use super::web_code_search::Web;
 use super::{ToolError, comments};
 use crate::workspace::Workspace;
 
@@ -21,11 +22,12 @@ pub(crate) struct Desk {
     pub(super) views: Views,
     pub(super) plans: Plans,
     pub(super) searcher: Searcher,
+    pub(super) web: Web,
     diff: Option<String>,
 }
 
 impl Desk {
-    pub(crate) fn new(workspace: Workspace, session: &Path, job: &Job) -> Self {
+    pub(crate) fn new(workspace: Workspace, session: &Path, door: &Path, job: &Job) -> Self {
         Self {
             workspace,
             outputs: session.join("output"),
@@ -34,6 +36,7 @@ impl Desk {
             views: Views::default(),
             plans: Plans::new(session),
             searcher: Searcher::new(session),
+            web: Web::new(door, job.web_search),
             diff: job.diff.clone(),
         }
     }

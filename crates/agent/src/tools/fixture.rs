@@ -32,7 +32,12 @@ pub(super) fn judging(diff: &str) -> (tempfile::TempDir, Desk) {
     (folder, desk)
 }
 
+/// The desk where a search is set up; the broker's socket is in the folder itself.
+pub(super) fn with_web(folder: &tempfile::TempDir) -> Desk {
+    with_job(folder, &Job { web_search: true, ..crate::prompt::tests::job(JobKind::Code) })
+}
+
 fn with_job(folder: &tempfile::TempDir, job: &Job) -> Desk {
     let workspace = Workspace::open(&folder.path().join("work")).unwrap();
-    Desk::new(workspace, &folder.path().join("session"), job)
+    Desk::new(workspace, &folder.path().join("session"), folder.path(), job)
 }

@@ -36,6 +36,7 @@ mod take_note;
 mod text;
 mod views;
 mod walk;
+mod web_code_search;
 mod write_file;
 
 use drivers::HandIn;
@@ -75,6 +76,7 @@ pub(crate) enum WorkTool {
     GlobSearch,
     Grep,
     SemanticSearch,
+    WebCodeSearch,
     TakeNote,
     WriteFile,
     EditFile,
@@ -130,6 +132,7 @@ impl Tool {
             Self::Work(WorkTool::WriteFile) => write_file::definition(),
             Self::Work(WorkTool::EditFile) => edit_file::definition(),
             Self::Work(WorkTool::SemanticSearch) => semantic_search::definition(),
+            Self::Work(WorkTool::WebCodeSearch) => web_code_search::definition(),
             Self::Work(WorkTool::TakeNote) => take_note::definition(),
             Self::Work(WorkTool::MultiEdit) => multi_edit::definition(),
             Self::Work(WorkTool::Shell) => shell::definition(),
@@ -164,6 +167,7 @@ impl WorkTool {
             Self::WriteFile => write_file::run(desk, parse("write_file", input)?),
             Self::EditFile => edit_file::run(desk, parse("edit_file", input)?),
             Self::SemanticSearch => semantic_search::run(desk, parse("semantic_search", input)?).await,
+            Self::WebCodeSearch => web_code_search::run(desk, parse("web_code_search", input)?).await,
             Self::TakeNote => take_note::run(desk, parse("take_note", input)?),
             Self::MultiEdit => multi_edit::run(desk, parse("multi_edit", input)?),
             Self::Shell => shell::run(desk, parse("shell", input)?).await,

@@ -28,17 +28,25 @@ const ASKING: &[BlockTool] = &[BlockTool::AskQuestions, BlockTool::RequestExtens
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offer {
     kind: JobKind,
+    web: Web,
+}
+
+/// Whether there is a way to the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Web {
+    Offered,
+    Off,
 }
 
 impl From<JobKind> for Offer {
     fn from(kind: JobKind) -> Self {
-        Self { kind }
+        Self { kind, web: Web::Off }
     }
 }
 
 impl From<&Job> for Offer {
     fn from(job: &Job) -> Self {
-        Self { kind: job.kind }
+        Self { kind: job.kind, web: if job.web_search { Web::Offered } else { Web::Off } }
     }
 }
 
@@ -64,7 +72,11 @@ impl Offer {
             JobKind::Review => (JUDGING, &[]),
             JobKind::Answer => (LOOKING, &[]),
         };
-        let work = READING.iter().chain(own).copied().map(Tool::Work);
+        let web: &[WorkTool] = match self.web {
+            Web::Offered => &[WorkTool::WebCodeSearch],
+            Web::Off => &[],
+        };
+        let work = READING.iter().chain(web).chain(own).copied().map(Tool::Work);
         work.chain(asking.iter().chain(last).copied().map(Tool::Block)).collect()
     }
 }

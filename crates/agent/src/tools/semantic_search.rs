@@ -136,7 +136,10 @@ mod tests {
         std::fs::write(desk.workspace.root().join("src/pay.rs"), "fn walrus() {}\n").unwrap();
         assert!(find(&desk, json!({"query": "walrus"})).await.starts_with("src/pay.rs:1-1 walrus"));
         let again = reopened(&folder);
-        assert!(find(&again, json!({"query": "the walrus"})).await.contains("pay.rs"), "the index outlives the process");
+        assert!(
+            find(&again, json!({"query": "the walrus"})).await.contains("pay.rs"),
+            "the index outlives the process"
+        );
     }
 
     #[tokio::test]

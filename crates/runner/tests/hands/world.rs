@@ -36,6 +36,7 @@ impl World {
                 upstreams: BTreeMap::new(),
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
+                search: None,
             },
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
