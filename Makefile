@@ -4,10 +4,10 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt
+.PHONY: help demo test check crash bench search setup sim fmt bench-index
 
 help: ## What there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: ## Install what tests and the sandbox need (bubblewrap; cargo-nextest if it is missing)
 	@.ci/setup
@@ -38,6 +38,9 @@ sim: ## Simulate whole installations with faults; SEEDS=5000 FROM=1
 bench: ## Speed and memory, beside the limits of the raw database
 	$(CARGO) build --locked --release --package holdpoint --package tests --bins
 	target/release/bench
+
+bench-index: ## Search by meaning on a repository of 5,000 files: time, size, right answers
+	$(CARGO) bench --locked --package index --bench repository
 
 fmt: ## Format
 	$(CARGO) fmt --all

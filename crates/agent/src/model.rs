@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use drivers::JobKind;
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatStreamEvent, ContentPart, StreamEnd};
@@ -16,10 +15,11 @@ use crate::call_error::CallError;
 use crate::conversation::Conversation;
 use crate::events::Events;
 use crate::request;
+use crate::tools::Offer;
 use crate::turns::{Answer, Call, Thought, Usage};
 
 /// The broker's socket in the door folder.
-const SOCKET: &str = "broker.sock";
+pub(crate) const SOCKET: &str = "broker.sock";
 /// Output tokens asked for where the API wants a number: some 60 KB of text.
 const OUTPUT_TOKENS: u32 = 16_384;
 /// Longest silence within an answer; reasoning models may be quiet for minutes.
@@ -30,7 +30,7 @@ pub(crate) struct Model {
     client: Client,
     target: ServiceTarget,
     options: ChatOptions,
-    kind: JobKind,
+    offer: Offer,
 }
 
 /// Why no client could be made.
@@ -39,7 +39,7 @@ pub(crate) struct Model {
 pub struct ClientError(String);
 
 impl Model {
-    pub(crate) fn new(door: &Path, name: &str, kind: JobKind) -> Result<Self, ClientError> {
+    pub(crate) fn new(door: &Path, name: &str, offer: Offer) -> Result<Self, ClientError> {
         // No proxy and no certificates: the socket is the only way, and a sandbox may have no trust store to load.
         let web = reqwest::Client::builder()
             .unix_socket(door.join(SOCKET))
@@ -69,7 +69,7 @@ impl Model {
             auth: AuthData::from_single("broker"),
             model: ModelIden::new(adapter, "broker"),
         };
-        Ok(Self { client, target, options, kind })
+        Ok(Self { client, target, options, offer })
     }
 
     /// Asks for the next answer; pieces of it are said as they come.
@@ -79,7 +79,7 @@ impl Model {
         turn: u32,
         events: &mut Events<'_>,
     ) -> Result<Answer, CallError> {
-        let request = request::build(conversation.records(), self.kind, self.target.model.adapter_kind);
+        let request = request::build(conversation.records(), self.offer, self.target.model.adapter_kind);
         let response = self.client.exec_chat_stream(self.target.clone(), request, Some(&self.options)).await?;
         let mut stream = response.stream;
         while let Some(event) = stream.next().await {

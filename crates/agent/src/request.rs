@@ -1,6 +1,5 @@
 //! Records of a conversation as a request of the model library. Pure.
 
-use drivers::JobKind;
 use genai::adapter::AdapterKind;
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool as ModelTool, ToolCall,
@@ -8,10 +7,10 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use crate::tools::Tool;
+use crate::tools::{Offer, Tool};
 use crate::turns::{Answer, CallResult, Record, Thought};
 
-pub(crate) fn build(records: &[Record], kind: JobKind, adapter: AdapterKind) -> ChatRequest {
+pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind) -> ChatRequest {
     let mut messages = Vec::new();
     let mut results: Vec<&CallResult> = Vec::new();
     for record in records {
@@ -32,7 +31,7 @@ pub(crate) fn build(records: &[Record], kind: JobKind, adapter: AdapterKind) -> 
     if adapter == AdapterKind::Anthropic {
         mark_for_cache(&mut messages);
     }
-    ChatRequest::new(messages).with_tools(Tool::of(kind).into_iter().map(described).collect::<Vec<_>>())
+    ChatRequest::new(messages).with_tools(Tool::of(offer).into_iter().map(described).collect::<Vec<_>>())
 }
 
 /// The prefix up to the last message will be sent again with the next turn, and with it the system prompt.

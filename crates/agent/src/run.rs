@@ -59,20 +59,21 @@ pub async fn run(options: Options) -> Result<HandIn, AgentError> {
 
 /// Runs one attempt; events go to `out`, one line of JSON each.
 pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<HandIn, AgentError> {
-    let session = SessionFolder::new(options.session);
+    let session = SessionFolder::new(options.session.clone());
     let job = session.job()?;
     let (log, records) = TurnLog::open(&session.turns())?;
     let path = Path::new(&job.workspace);
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
     let mut work = Work {
-        model: Model::new(&options.door, &job.model, job.kind)?,
-        desk: Desk { workspace, outputs: session.outputs() },
+        model: Model::new(&options.door, &job.model, (&job).into())?,
+        desk: Desk::new(workspace, &options.session, &options.door, &job),
         job,
         log,
         conversation: Conversation::new(records),
         events: Events::new(out),
     };
     let hand_in = Box::pin(work.run()).await?;
+    let hand_in = work.desk.take_along(hand_in);
     session.hand_in(&hand_in)?;
     work.end(&hand_in)?;
     Ok(hand_in)

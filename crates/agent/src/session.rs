@@ -47,11 +47,6 @@ impl SessionFolder {
         self.0.join(TURNS_FILE)
     }
 
-    /// Where the full output of long commands is kept.
-    pub(crate) fn outputs(&self) -> PathBuf {
-        self.0.join("output")
-    }
-
     pub(crate) fn job(&self) -> Result<Job, SessionError> {
         let path = self.0.join(JOB_FILE);
         let bytes =

@@ -14,7 +14,7 @@ use crate::hand_in::{self, Siblings};
 use crate::model::Model;
 use crate::prompt::{self, Opening};
 use crate::shorten;
-use crate::tools::{Desk, Tool, ask_questions, clarify, request_extension};
+use crate::tools::{Desk, Offer, Tool, ask_questions, clarify, request_extension};
 use crate::turns::{Answer, Call, CallResult, Record, TurnLog};
 
 const MOST_NUDGES: u32 = 2;
@@ -146,7 +146,7 @@ impl Work<'_> {
     }
 
     async fn execute(&self, call: &Call, repeats: usize) -> (bool, String) {
-        let kind = self.job.kind;
+        let kind = Offer::from(&self.job);
         if repeats >= REPEATS_WARNED {
             let words = "times in a row; it was not run again. Do something else, or hand in what you have";
             return (false, format!("this very call was made {repeats} {words}"));

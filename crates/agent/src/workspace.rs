@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -35,6 +36,8 @@ pub(crate) enum PathError {
 pub(crate) struct Workspace {
     root: PathBuf,
     fd: OwnedFd,
+    /// Writes in one folder share the name of their temporary file.
+    writing: Mutex<()>,
 }
 
 const READ: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
@@ -43,7 +46,7 @@ const WRITE: ResolveFlags = READ.union(ResolveFlags::NO_SYMLINKS);
 impl Workspace {
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         let fd = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { root: root.to_owned(), fd })
+        Ok(Self { root: root.to_owned(), fd, writing: Mutex::new(()) })
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -99,14 +102,11 @@ impl Workspace {
     /// Replaces or creates a file in one step, so that no reader and no crash sees half of it.
     /// Keeps the mode of a file that was there.
     pub(crate) fn write(&self, path: &str, content: &[u8]) -> Result<(), PathError> {
-        let clean = self.relative(path)?;
-        let is_git = |name: &std::ffi::OsStr| name.eq_ignore_ascii_case(".git");
-        if clean.components().next().is_some_and(|first| is_git(first.as_os_str())) {
-            return Err(PathError::GitInside(path.to_owned()));
-        }
+        let clean = self.outside_git(path)?;
         let Some(name) = clean.file_name().filter(|_| clean != Path::new(".")) else {
             return Err(PathError::IsDirectory(path.to_owned()));
         };
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let parent = self.create_parents(clean.parent().unwrap_or(Path::new("")))?;
         let mode = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
@@ -119,6 +119,21 @@ impl Workspace {
             Err(errno) => return Err(io_error(path, errno)),
         };
         publish(&parent, name, mode, content).map_err(|source| PathError::Io { path: path.to_owned(), source })
+    }
+
+    /// Whether a file that is there could be replaced: not through links, not in `.git`.
+    pub(crate) fn may_write(&self, path: &str) -> Result<(), PathError> {
+        self.outside_git(path)?;
+        self.open_at(path, OFlags::PATH, WRITE).map(drop)
+    }
+
+    fn outside_git(&self, path: &str) -> Result<PathBuf, PathError> {
+        let clean = self.relative(path)?;
+        let is_git = |name: &std::ffi::OsStr| name.eq_ignore_ascii_case(".git");
+        match clean.components().next().is_some_and(|first| is_git(first.as_os_str())) {
+            true => Err(PathError::GitInside(path.to_owned())),
+            false => Ok(clean),
+        }
     }
 
     fn create_parents(&self, parent: &Path) -> Result<OwnedFd, PathError> {
@@ -162,6 +177,8 @@ fn publish(parent: &OwnedFd, name: &std::ffi::OsStr, mode: Option<Mode>, content
     let mut file = File::from(rustix::fs::openat(parent, temporary, flags, Mode::from_raw_mode(0o666))?);
     let written = (|| {
         file.write_all(content)?;
+        // Without this a power cut after the rename could leave the new name with nothing in it.
+        file.sync_data()?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&file, mode)?;
         }

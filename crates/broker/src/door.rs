@@ -58,6 +58,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/v1/responses", door(Protocol::Responses))
         .route("/openai/v1/models", get(models).fallback(nowhere))
         .route("/v1/models", get(models).fallback(nowhere))
+        .route("/search", post(crate::search::door).fallback(nowhere))
         .fallback(nowhere)
         .with_state(gateway)
 }

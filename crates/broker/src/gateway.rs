@@ -15,6 +15,7 @@ use crate::http::HttpUpstream;
 use crate::money::Envelope;
 use crate::retry::RetryPolicy;
 use crate::scripted::{Scene, ScriptedUpstream};
+use crate::search::Search;
 
 /// How long connections of an agent that does not read may hold up the end.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
@@ -28,6 +29,7 @@ pub struct Gateway {
     pub(crate) policy: RetryPolicy,
     pub(crate) books: Arc<Books>,
     pub(crate) closing: watch::Sender<bool>,
+    pub(crate) search: Option<Search>,
 }
 
 pub(crate) enum Place {
@@ -58,6 +60,7 @@ impl Gateway {
             policy: grant.retry,
             books: Arc::new(Books::new(envelope, log, notify)),
             closing: watch::Sender::new(false),
+            search: grant.search.map(Search::new).transpose()?,
         })
     }
 

@@ -11,6 +11,7 @@ use crate::prices::Price;
 use crate::protocol::Protocol;
 use crate::retry::RetryPolicy;
 use crate::scripted::Script;
+use crate::search::{SearchError, SearchGrant};
 
 /// Everything a [`crate::Gateway`] may do for one attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Grant {
     pub retry: RetryPolicy,
     /// How many calls may be made; `None` is no limit.
     pub max_calls: Option<u32>,
+    /// Where words may be looked up on the web; `None`: nowhere.
+    #[serde(default)]
+    pub search: Option<SearchGrant>,
 }
 
 /// One place that answers model calls.
@@ -109,6 +113,8 @@ pub enum GrantError {
     BadKey(String),
     #[error("scripted provider `{0}` has no script; grant one with `Script::parse`")]
     NoScript(String),
+    #[error(transparent)]
+    Search(#[from] SearchError),
     #[error("the HTTP client for provider `{provider}` could not be set up")]
     Client {
         provider: String,
@@ -170,6 +176,7 @@ mod tests {
             limit: None,
             retry: RetryPolicy::default(),
             max_calls: None,
+            search: None,
         }
     }
 

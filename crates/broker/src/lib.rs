@@ -14,6 +14,7 @@
 //! | `POST /openai/v1/chat/completions`, `/v1/chat/completions` | OpenAI Chat Completions |
 //! | `POST /openai/v1/responses`, `/v1/responses` | OpenAI Responses |
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
+//! | `POST /search` | a search on the web, if one was granted |
 //!
 //! `"model": "provider/model"` picks the granted upstream of that provider; a bare model name
 //! goes to the first upstream that speaks the door's protocol.
@@ -80,6 +81,7 @@ mod request;
 mod retry;
 mod route;
 mod scripted;
+mod search;
 mod tap;
 mod usage;
 
@@ -90,3 +92,4 @@ pub use prices::{Price, PriceTable};
 pub use protocol::Protocol;
 pub use retry::RetryPolicy;
 pub use scripted::{Script, ScriptError};
+pub use search::{SearchError, SearchGrant};

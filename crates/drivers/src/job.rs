@@ -9,6 +9,13 @@ pub const TURNS_FILE: &str = "turns.jsonl";
 /// What the agent hands in, published by rename. Holdpoint removes an old one before an attempt starts.
 pub const RESULT_FILE: &str = "result.json";
 
+/// The whole change under judgement, where the job shows only its beginning. Written by Holdpoint.
+pub const DIFF_FILE: &str = "diff.patch";
+/// What the agent wants to know again later, a [`KeptNote`] a line. Written by the agent, so never trusted.
+pub const NOTES_FILE: &str = "notes.jsonl";
+/// The index of the repository for searches by meaning, kept by the agent.
+pub const INDEX_FILE: &str = "index.db";
+
 /// One attempt's job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +65,9 @@ pub struct Job {
     pub tried: Vec<String>,
     /// What people and validators said about earlier tries, oldest first, each with who said it; older ones shortened.
     pub notes: Vec<String>,
+    /// What the agent itself noted when it worked on this before, oldest first.
+    #[serde(default)]
+    pub own_notes: Vec<String>,
     /// The last version of what this stage made, when it is done again or asked about.
     pub previous: Option<String>,
     /// The unified diff that is judged or asked about.
@@ -77,6 +87,9 @@ pub struct Job {
     pub minutes: Option<u32>,
     /// Model calls before the agent gives up.
     pub max_turns: u32,
+    /// Whether the broker can look words up on the web.
+    #[serde(default)]
+    pub web_search: bool,
 }
 
 /// What a stage wants from its agent.
@@ -174,6 +187,14 @@ pub struct IterationJob {
     /// What was said at the end of the earlier ones, oldest first; older ones shortened.
     #[serde(default)]
     pub earlier: Vec<String>,
+}
+
+/// A note an agent took for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptNote {
+    /// Its words.
+    pub text: String,
 }
 
 /// An answered question.

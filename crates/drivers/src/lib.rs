@@ -12,5 +12,8 @@ pub use guidance::{GUIDANCE_FILE, Guidance};
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };
-pub use job::{IterationJob, JOB_FILE, Job, JobKind, PastAnswer, PulseJob, RESULT_FILE, TURNS_FILE};
+pub use job::{
+    DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, NOTES_FILE, PastAnswer, PulseJob,
+    RESULT_FILE, TURNS_FILE,
+};
 pub use own::{Decoded, Own};

@@ -7,6 +7,7 @@ use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, PulseJob};
 use engine::Job;
 
 use crate::git::CappedDiff;
+use crate::laid;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
@@ -17,6 +18,8 @@ const REFUSAL_FILE: &str = "refusal.txt";
 /// One for each time the conversation was paused for more time, named by the attempt that asked.
 const EXTENSION_PREFIX: &str = "extension-";
 const MAX_DIFF: u64 = 200 * 1024;
+/// What `get_diff` can reach.
+const MAX_DIFF_FILE: u64 = 16 * 1024 * 1024;
 /// Bytes of one document.
 const MAX_TEXT: usize = 128 * 1024;
 /// Bytes of a plan whose tasks are written out.
@@ -26,14 +29,12 @@ const MAX_LINES: usize = 40;
 
 /// Keeps for the conversation's next process why its work was refused.
 pub(crate) fn note_refusal(session: &Path, reason: &str) -> Result<(), Trouble> {
-    let path = session.join(REFUSAL_FILE);
-    std::fs::write(&path, reason).map_err(|error| Trouble::io("writing", &path, &error))
+    laid::put(&session.join(REFUSAL_FILE), reason.as_bytes())
 }
 
 /// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
 pub(crate) fn note_extension(session: &Path, attempt: u32) -> Result<(), Trouble> {
-    let path = session.join(format!("{EXTENSION_PREFIX}{attempt}"));
-    std::fs::write(&path, "").map_err(|error| Trouble::io("writing", &path, &error))
+    laid::put(&session.join(format!("{EXTENSION_PREFIX}{attempt}")), b"")
 }
 
 /// What an agent's attempt is for.
@@ -94,6 +95,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         memory: desk.memory()?,
         tried: desk.tried(previous.is_some()),
         notes: desk.notes(),
+        own_notes: laid::notes_of_earlier(paths, &run.id, &task.session),
         previous,
         diff: desk.diff()?,
         proof: run.proof.as_ref().filter(|_| desk.kind == JobKind::Review).map(report::proof_text),
@@ -102,7 +104,18 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         extensions: extensions(&session, task.session.attempt),
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
+        web_search: false,
     })
+}
+
+/// The change that is judged, as far as a file may hold it.
+pub(crate) fn whole_diff(repos: &Repos, job: &Job, task: &AgentTask) -> Result<Option<String>, Trouble> {
+    let run = &*job.run;
+    let desk = Desk { repos, run, task, kind: kind_of(run, task)?, own: work_of(run, task)?.artifact() };
+    Ok(desk.diff_up_to(MAX_DIFF_FILE)?.map(|diff| match diff {
+        CappedDiff::Whole(text) => text,
+        CappedDiff::CutOff(text) => format!("{text}\n[the diff goes on; read the files]\n"),
+    }))
 }
 
 /// Everything that is known when an attempt is prepared.
@@ -191,14 +204,18 @@ impl Desk<'_> {
 
     /// The change that is judged, or that a question can be about.
     fn diff(&self) -> Result<Option<String>, Trouble> {
+        Ok(self.diff_up_to(MAX_DIFF)?.map(|diff| match diff {
+            CappedDiff::Whole(text) => text,
+            CappedDiff::CutOff(text) => format!("{text}\n[the diff goes on; read on with get_diff]\n"),
+        }))
+    }
+
+    fn diff_up_to(&self, most: u64) -> Result<Option<CappedDiff>, Trouble> {
         let about_code = self.own.is_some_and(|own| own.is_code() || own == ArtifactKind::ValidationReport);
         let wanted = self.kind == JobKind::Review || (self.kind == JobKind::Answer && about_code);
         let Some(code) = self.run.code().filter(|_| wanted) else { return Ok(None) };
         let base = Repos::base_commit(self.run)?;
-        Ok(Some(match self.repos.private.diff_capped(&base, &to_git(&code.commit)?, MAX_DIFF)? {
-            CappedDiff::Whole(text) => text,
-            CappedDiff::CutOff(text) => format!("{text}\n[the diff goes on; read the files]\n"),
-        }))
+        Ok(Some(self.repos.private.diff_capped(&base, &to_git(&code.commit)?, most)?))
     }
 
     /// The plan and how its tasks stand. Whoever does one task is shown the others by their titles only.

@@ -124,6 +124,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
+    let web_search = hands.models.search.is_some();
     let lay_out = move || {
         let user = UserRepo::open(&inner.project)?;
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
@@ -132,7 +133,8 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let text = serde_json::to_vec_pretty(&job(&inner, &workspace, memory)).map_err(|error| Trouble::of(&error))?;
+        let job = Job { web_search, ..job(&inner, &workspace, memory) };
+        let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         let path = session.join(JOB_FILE);
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
     };
@@ -160,6 +162,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         memory,
         tried: Vec::new(),
         notes: Vec::new(),
+        own_notes: Vec::new(),
         previous: None,
         diff: None,
         proof: None,
@@ -168,6 +171,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         extensions: 0,
         minutes: None,
         max_turns: MAX_TURNS,
+        web_search: false,
     }
 }
 

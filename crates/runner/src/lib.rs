@@ -13,6 +13,7 @@ pub mod forge;
 pub mod git;
 mod hand_in;
 mod hands;
+mod laid;
 mod models;
 mod paths;
 pub mod project;

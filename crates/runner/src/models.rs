@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use broker::{Grant, PriceTable, RetryPolicy, Script, Secret, Upstream, UpstreamKind};
+use broker::{Grant, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind};
 use domain::{ModelName, Run, Session};
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
@@ -15,6 +15,8 @@ pub struct Models {
     pub scripts: BTreeMap<String, PathBuf>,
     /// What tokens cost.
     pub prices: PriceTable,
+    /// Where agents may look words up on the web; `None`: nowhere.
+    pub search: Option<SearchGrant>,
 }
 
 /// One provider.
@@ -114,6 +116,7 @@ impl Models {
             limit: limits.envelope.map(|envelope| broker::Micros(envelope.0)),
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
+            search: self.search.clone(),
         })
     }
 
@@ -182,5 +185,6 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         limit: None,
         retry: RetryPolicy::default(),
         max_calls: Some(0),
+        search: None,
     }
 }

@@ -97,7 +97,8 @@ impl Setup {
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices } })
+        let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
+        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices, search } })
     }
 }
 
@@ -145,6 +146,27 @@ mod tests {
         assert_eq!(read(&[]), EntryRule { per_user: 2, waiting: 0 });
         assert_eq!(read(&[("MAX_CONCURRENT_RUNS_PER_USER", "7")]), EntryRule { per_user: 7, waiting: 0 });
         assert_eq!(read(&[("HOLDPOINT_MAX_WAITING_REVIEWS", "3")]), EntryRule { per_user: 2, waiting: 3 });
+    }
+
+    #[test]
+    fn a_web_search_is_off_unless_the_users_file_names_one() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |file: &str, said: &[(&str, &str)]| {
+            std::fs::write(home.path().join("config.toml"), file).unwrap();
+            Setup::read(home.path(), &environment(said)).map(|setup| setup.models.search)
+        };
+        assert!(read("", &[]).unwrap().is_none());
+        let file =
+            "[search]\nendpoint = \"https://s.example/?q={query}\"\nheader = \"X-Key\"\nkey_env = \"SEARCH_KEY\"\n";
+        let search = read(file, &[("SEARCH_KEY", "s3cret")]).unwrap().unwrap();
+        assert_eq!(
+            (search.endpoint.as_str(), search.header.as_deref()),
+            ("https://s.example/?q={query}", Some("X-Key"))
+        );
+        assert!(!format!("{search:?}").contains("s3cret"));
+        assert!(read(file, &[]).unwrap_err().to_string().contains("SEARCH_KEY"));
+        let bad = read("[search]\nendpoint = \"https://s.example/\"\n", &[]).unwrap_err().to_string();
+        assert!(bad.contains("{query}"), "{bad}");
     }
 
     #[track_caller]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use broker::{SearchGrant, Secret};
 use domain::Micros;
 use serde::Deserialize;
 
@@ -23,6 +24,40 @@ pub(super) struct UserFile {
     agent: AgentFile,
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
+    pub(super) search: Option<SearchFile>,
+}
+
+/// `[search]`: where agents may look words up on the web.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchFile {
+    /// With `{query}` in it.
+    endpoint: String,
+    /// Header that carries the key; `Authorization` if left out.
+    header: Option<String>,
+    /// Environment variable that holds the key.
+    key_env: Option<String>,
+}
+
+impl SearchFile {
+    pub(super) fn grant(
+        self,
+        environment: &BTreeMap<String, String>,
+        path: &Path,
+    ) -> Result<SearchGrant, SettingsError> {
+        let refuse =
+            |reason: String| SettingsError::File { path: path.to_owned(), reason: format!("[search]: {reason}") };
+        let key = match &self.key_env {
+            None => Secret::default(),
+            Some(name) => match environment.get(name).map(|key| key.trim()).filter(|key| !key.is_empty()) {
+                Some(key) => Secret::new(key),
+                None => return Err(refuse(format!("key_env names {name}, which is not set where the server runs"))),
+            },
+        };
+        let grant = SearchGrant { endpoint: self.endpoint, header: self.header, key };
+        grant.check().map_err(|error| refuse(error.to_string()))?;
+        Ok(grant)
+    }
 }
 
 /// `[agent]`: the clarifying conversation.

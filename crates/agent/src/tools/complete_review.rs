@@ -23,18 +23,18 @@ pub(super) fn definition() -> Definition {
         name: "complete_review",
         description: "Hand in your verdict and end. `fail` needs a severity: `minor` when another round of work can mend \
                       it, `major` when a person should decide. Every reason for a fail is a finding the next round can \
-                      act on.",
+                      act on; the comments you added are taken along as findings and need not be said again.",
         schema: json!({
             "type": "object",
             "additionalProperties": false,
-            "required": ["verdict", "summary", "findings"],
+            "required": ["verdict", "summary"],
             "properties": {
                 "verdict": {"type": "string", "enum": ["pass", "fail"]},
                 "severity": {"type": "string", "enum": ["minor", "major"], "description": "Required for `fail`."},
                 "summary": {"type": "string", "description": "The reasons for the verdict, in a few sentences."},
                 "findings": {
                     "type": "array",
-                    "description": "Single remarks; may be empty for `pass`.",
+                    "description": "Single remarks that are not comments yet.",
                     "items": {
                         "type": "object",
                         "additionalProperties": false,

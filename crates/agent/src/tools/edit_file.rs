@@ -1,23 +1,9 @@
 //! `edit_file`: one exact replacement. Keeps line endings, byte order mark and mode.
 
-use std::io::Read;
-
-use serde::Deserialize;
 use serde_json::json;
 
-use super::{Definition, Desk, ToolError, near};
-
-const MOST_BYTES: u64 = 8 * 1024 * 1024;
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Input {
-    path: String,
-    old_text: String,
-    new_text: String,
-    #[serde(default)]
-    replace_all: bool,
-}
+use super::edit::Edit;
+use super::{Definition, Desk, ToolError, changes};
 
 pub(super) fn definition() -> Definition {
     Definition {
@@ -25,91 +11,42 @@ pub(super) fn definition() -> Definition {
         description: "Replace one exact piece of text in a file. old_text must occur exactly once, with its exact white \
                       space and without the line numbers of read_file; add lines around it until it is unique, or set \
                       replace_all. Write line ends as \\n; a file with Windows line ends keeps them.",
-        schema: json!({
-            "type": "object",
-            "additionalProperties": false,
-            "required": ["path", "old_text", "new_text"],
-            "properties": {
-                "path": {"type": "string", "description": "Path relative to the workspace."},
-                "old_text": {"type": "string", "description": "The text to replace."},
-                "new_text": {"type": "string", "description": "What stands there instead; empty to delete."},
-                "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."}
-            }
-        }),
+        schema: schema(&[]),
     }
 }
 
-pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
-    let Input { path, old_text, new_text, replace_all } = input;
-    let content = content_of(desk, &path)?;
-    if old_text.is_empty() {
-        return Err(ToolError::Refused("`old_text` is empty; use write_file to make a new file".to_owned()));
-    }
-    if old_text == new_text {
-        return Err(ToolError::Refused("`old_text` and `new_text` are the same; nothing to do".to_owned()));
-    }
-    let (old, new) = in_line_ends_of(&content, old_text, new_text);
-    let places: Vec<usize> = content.match_indices(&old).map(|(at, _)| line_of(&content, at)).collect();
-    match (places.as_slice(), replace_all) {
-        ([], _) => {
-            let hint = near::hint(&content, &old);
-            Err(ToolError::Refused(format!("`old_text` does not occur in `{path}`; {hint}")))
+/// The fields of one edit, as `multi_edit` has them too.
+pub(super) fn schema(more: &[&str]) -> serde_json::Value {
+    let required: Vec<&str> = ["path", "old_text", "new_text"].iter().chain(more).copied().collect();
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": required,
+        "properties": {
+            "path": {"type": "string", "description": "Path relative to the workspace."},
+            "old_text": {"type": "string", "description": "The text to replace."},
+            "new_text": {"type": "string", "description": "What stands there instead; empty to delete."},
+            "replace_all": {"type": "boolean", "description": "Replace every occurrence. Default false."}
         }
-        ([_], _) | (_, true) => {
-            desk.workspace.write(&path, content.replace(&old, &new).as_bytes())?;
-            let lines = list(&places);
-            Ok(format!("replaced {} occurrence(s) in `{path}`, at line {lines}", places.len()))
-        }
-        (several, false) => Err(ToolError::Refused(format!(
-            "`old_text` occurs {} times in `{path}`, at lines {}; add lines around it to make it unique, or set replace_all",
-            several.len(),
-            list(several)
-        ))),
-    }
+    })
 }
 
-fn content_of(desk: &Desk, path: &str) -> Result<String, ToolError> {
-    let io = |source| ToolError::Io { what: format!("`{path}` cannot be read"), source };
-    let file = desk.workspace.open_file(path)?;
-    if file.metadata().map_err(io)?.len() > MOST_BYTES {
-        return Err(ToolError::Refused(format!("`{path}` is over 8 MiB; change it with a shell command")));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(io)?;
-    let refuse = |_| ToolError::Refused(format!("`{path}` is not UTF-8 text; change it with a shell command"));
-    String::from_utf8(bytes).map_err(refuse)
-}
-
-/// Models write `\n`; in a file with `\r\n` that means `\r\n`.
-fn in_line_ends_of(content: &str, old: String, new: String) -> (String, String) {
-    let windows = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
-    let newlines = content.matches('\n').count();
-    let all_windows = newlines > 0 && content.matches("\r\n").count() == newlines;
-    if all_windows || (!content.contains(&old) && content.contains(&windows(&old))) {
-        (windows(&old), windows(&new))
-    } else {
-        (old, new)
-    }
-}
-
-fn line_of(content: &str, at: usize) -> usize {
-    content[..at].matches('\n').count() + 1
-}
-
-fn list(lines: &[usize]) -> String {
-    let shown: Vec<String> = lines.iter().take(20).map(ToString::to_string).collect();
-    shown.join(", ")
+pub(super) fn run(desk: &Desk, edit: Edit) -> Result<String, ToolError> {
+    changes::make(desk, &[edit])
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use serde_json::Value;
+
+    use super::super::WorkTool;
     use super::super::fixture::desk;
     use super::*;
 
     fn edit(desk: &Desk, old: &str, new: &str, replace_all: bool) -> Result<String, String> {
-        let input = Input { path: "f".into(), old_text: old.into(), new_text: new.into(), replace_all };
+        let input = Edit { path: "f".into(), old_text: old.into(), new_text: new.into(), replace_all };
         run(desk, input).map_err(|error| error.to_string())
     }
 
@@ -155,5 +92,21 @@ mod tests {
         assert!(missing.contains("     2→let b = 2;"), "{missing}");
         assert_eq!(std::fs::read_to_string(desk.workspace.root().join("f")).unwrap(), text);
         assert_eq!(edit(&desk, "let a", "let c", true).unwrap(), "replaced 2 occurrence(s) in `f`, at line 1, 3");
+    }
+
+    #[tokio::test]
+    async fn an_edit_that_a_command_has_overtaken_is_told_so() {
+        let (_folder, desk) = desk(&[("f", "let a = 1;\n")]);
+        let tool = async |tool: WorkTool, input: Value| tool.run(&desk, &input).await.unwrap();
+        tool(WorkTool::ReadFile, json!({"path": "f"})).await;
+        let unseen = edit(&desk, "let z = 1;", "x", false).unwrap_err();
+        assert!(!unseen.contains("has changed since"), "{unseen}");
+        tool(WorkTool::Shell, json!({"command": "sed -i s/a/b/ f"})).await;
+        let stale = edit(&desk, "let a = 1;", "let c = 1;", false).unwrap_err();
+        assert!(stale.contains("has changed since you last saw it"), "{stale}");
+        tool(WorkTool::ReadFile, json!({"path": "./f"})).await;
+        edit(&desk, "let b = 1;", "let c = 1;", false).unwrap();
+        let again = edit(&desk, "let b = 1;", "let c = 1;", false).unwrap_err();
+        assert!(!again.contains("has changed since"), "its own edits are no surprise: {again}");
     }
 }

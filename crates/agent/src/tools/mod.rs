@@ -1,36 +1,52 @@
 //! The tools of our own agent: one file each, with what the model is told about it and what it does.
 
 pub(crate) mod ask_questions;
+mod changes;
 pub(crate) mod clarify;
+mod comments;
 mod complete_handoff;
 mod complete_pulse;
 mod complete_review;
+mod desk;
+mod edit;
 mod edit_file;
 #[cfg(test)]
 mod fixture;
+mod get_diff;
+mod get_scope_card;
 mod glob_search;
 mod grep;
+mod kept;
 mod list_directory;
+mod multi_edit;
 mod near;
+mod offer;
+mod patch;
 mod read_file;
 mod reflect;
 mod reply;
 pub(crate) mod request_extension;
+mod semantic_search;
 mod shell;
 mod submit_plan;
 mod submit_research;
 mod submit_scope;
 mod submit_tasks;
+mod take_note;
+mod text;
+mod views;
 mod walk;
+mod web_code_search;
 mod write_file;
 
-use std::path::PathBuf;
-
-use drivers::{HandIn, JobKind};
+use drivers::HandIn;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::workspace::{PathError, Workspace};
+use crate::workspace::PathError;
+
+pub(crate) use desk::Desk;
+pub(crate) use offer::Offer;
 
 /// Why a call did not work; the words go to the model.
 #[derive(Debug, thiserror::Error)]
@@ -52,14 +68,6 @@ pub(crate) struct Definition {
     pub(crate) schema: Value,
 }
 
-/// What tools work with.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    pub(crate) workspace: Workspace,
-    /// Where the full output of long commands is kept.
-    pub(crate) outputs: PathBuf,
-}
-
 /// A tool that does something and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkTool {
@@ -67,9 +75,18 @@ pub(crate) enum WorkTool {
     ListDirectory,
     GlobSearch,
     Grep,
+    SemanticSearch,
+    WebCodeSearch,
+    TakeNote,
     WriteFile,
     EditFile,
+    MultiEdit,
     Shell,
+    GetDiff,
+    GetScopeCard,
+    AddLineComment,
+    AddFileComment,
+    AddReviewComment,
 }
 
 /// A tool that ends the attempt by handing something in.
@@ -89,10 +106,6 @@ pub(crate) enum BlockTool {
     Reflect,
 }
 
-const READING: &[WorkTool] = &[WorkTool::ReadFile, WorkTool::ListDirectory, WorkTool::GlobSearch, WorkTool::Grep];
-const WRITING: &[WorkTool] = &[WorkTool::WriteFile, WorkTool::EditFile, WorkTool::Shell];
-const ASKING: &[BlockTool] = &[BlockTool::AskQuestions, BlockTool::RequestExtension];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     Work(WorkTool),
@@ -100,33 +113,14 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    /// The tools of a job. Only who is to change the code gets tools that write; who judges or answers may not ask.
-    pub(crate) fn of(kind: JobKind) -> Vec<Tool> {
-        let last: &[BlockTool] = match kind {
-            JobKind::Spec => &[BlockTool::SubmitPlan],
-            JobKind::Tasks => &[BlockTool::SubmitTasks],
-            JobKind::Scope => &[BlockTool::SubmitScope],
-            JobKind::Research => &[BlockTool::SubmitResearch],
-            JobKind::Code => &[BlockTool::CompletePulse],
-            JobKind::Handoff => &[BlockTool::CompleteHandoff],
-            JobKind::Lead => &[BlockTool::SubmitTasks, BlockTool::CompleteHandoff],
-            JobKind::Review => &[BlockTool::CompleteReview],
-            JobKind::Converse => &[BlockTool::Clarify],
-            JobKind::Answer | JobKind::Discuss => &[BlockTool::Reply],
-            JobKind::Pursue => &[BlockTool::Reflect],
-        };
-        let (writing, asking): (&[WorkTool], &[BlockTool]) = match kind {
-            JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue => (WRITING, ASKING),
-            JobKind::Spec | JobKind::Tasks | JobKind::Scope | JobKind::Research | JobKind::Converse => (&[], ASKING),
-            JobKind::Review | JobKind::Answer | JobKind::Discuss => (&[], &[]),
-        };
-        let work = READING.iter().chain(writing).copied().map(Tool::Work);
-        work.chain(asking.iter().chain(last).copied().map(Tool::Block)).collect()
+    /// The tools of a job.
+    pub(crate) fn of(offer: impl Into<Offer>) -> Vec<Tool> {
+        offer.into().tools()
     }
 
     /// The tool of that name, if the job has it.
-    pub(crate) fn named(kind: JobKind, name: &str) -> Option<Tool> {
-        Self::of(kind).into_iter().find(|tool| tool.definition().name == name)
+    pub(crate) fn named(offer: impl Into<Offer>, name: &str) -> Option<Tool> {
+        Self::of(offer).into_iter().find(|tool| tool.definition().name == name)
     }
 
     pub(crate) fn definition(self) -> Definition {
@@ -137,7 +131,16 @@ impl Tool {
             Self::Work(WorkTool::Grep) => grep::definition(),
             Self::Work(WorkTool::WriteFile) => write_file::definition(),
             Self::Work(WorkTool::EditFile) => edit_file::definition(),
+            Self::Work(WorkTool::SemanticSearch) => semantic_search::definition(),
+            Self::Work(WorkTool::WebCodeSearch) => web_code_search::definition(),
+            Self::Work(WorkTool::TakeNote) => take_note::definition(),
+            Self::Work(WorkTool::MultiEdit) => multi_edit::definition(),
             Self::Work(WorkTool::Shell) => shell::definition(),
+            Self::Work(WorkTool::GetDiff) => get_diff::definition(),
+            Self::Work(WorkTool::GetScopeCard) => get_scope_card::definition(),
+            Self::Work(WorkTool::AddLineComment) => comments::on_line(),
+            Self::Work(WorkTool::AddFileComment) => comments::on_file(),
+            Self::Work(WorkTool::AddReviewComment) => comments::on_review(),
             Self::Block(BlockTool::AskQuestions) => ask_questions::definition(),
             Self::Block(BlockTool::RequestExtension) => request_extension::definition(),
             Self::Block(BlockTool::SubmitPlan) => submit_plan::definition(),
@@ -163,7 +166,16 @@ impl WorkTool {
             Self::Grep => grep::run(desk, parse("grep", input)?),
             Self::WriteFile => write_file::run(desk, parse("write_file", input)?),
             Self::EditFile => edit_file::run(desk, parse("edit_file", input)?),
+            Self::SemanticSearch => semantic_search::run(desk, parse("semantic_search", input)?).await,
+            Self::WebCodeSearch => web_code_search::run(desk, parse("web_code_search", input)?).await,
+            Self::TakeNote => take_note::run(desk, parse("take_note", input)?),
+            Self::MultiEdit => multi_edit::run(desk, parse("multi_edit", input)?),
             Self::Shell => shell::run(desk, parse("shell", input)?).await,
+            Self::GetDiff => get_diff::run(desk, parse("get_diff", input)?),
+            Self::GetScopeCard => get_scope_card::run(desk, parse("get_scope_card", input)?),
+            Self::AddLineComment => comments::add_to_line(desk, parse("add_line_comment", input)?),
+            Self::AddFileComment => comments::add_to_file(desk, parse("add_file_comment", input)?),
+            Self::AddReviewComment => comments::add_to_review(desk, parse("add_review_comment", input)?),
         }
     }
 }
@@ -223,65 +235,4 @@ fn entries(tool: &str, field: &str, list: Vec<String>) -> Result<Vec<String>, To
 
 fn list_schema(description: &str) -> Value {
     json!({"type": "array", "items": {"type": "string"}, "description": description})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_who_changes_the_code_can_write_and_judges_cannot_ask() {
-        let has = |kind, name: &str| Tool::named(kind, name).is_some();
-        for kind in JobKind::ALL {
-            let writes = matches!(kind, JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue);
-            for name in ["write_file", "edit_file", "shell"] {
-                assert_eq!(has(kind, name), writes, "{kind:?} {name}");
-            }
-            let asks = !matches!(kind, JobKind::Review | JobKind::Answer | JobKind::Discuss);
-            for name in ["ask_questions", "request_extension"] {
-                assert_eq!(has(kind, name), asks, "{kind:?} {name}");
-            }
-            assert!(has(kind, "read_file") && has(kind, "grep"), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn every_job_has_its_ways_to_hand_in_and_no_name_twice() {
-        for (kind, wanted) in [
-            (JobKind::Spec, &["submit_plan"][..]),
-            (JobKind::Tasks, &["submit_plan"][..]),
-            (JobKind::Scope, &["submit_scope"][..]),
-            (JobKind::Research, &["submit_research"][..]),
-            (JobKind::Code, &["complete_pulse"][..]),
-            (JobKind::Handoff, &["complete_pulse"][..]),
-            (JobKind::Lead, &["submit_plan", "complete_pulse"]),
-            (JobKind::Review, &["complete_review"][..]),
-            (JobKind::Converse, &["clarify"][..]),
-            (JobKind::Answer, &["reply"][..]),
-            (JobKind::Discuss, &["reply"]),
-            (JobKind::Pursue, &["reflect"][..]),
-        ] {
-            let tools = Tool::of(kind);
-            let hand_in = |tool: &&Tool| matches!(tool, Tool::Block(block) if !ASKING.contains(block));
-            let names: Vec<&str> = tools.iter().filter(hand_in).map(|tool| tool.definition().name).collect();
-            assert_eq!(names, wanted, "{kind:?}");
-            let all: std::collections::BTreeSet<&str> = tools.iter().map(|tool| tool.definition().name).collect();
-            assert_eq!(all.len(), tools.len(), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn every_schema_is_a_closed_object_whose_required_fields_exist() {
-        for kind in JobKind::ALL {
-            for tool in Tool::of(kind) {
-                let Definition { name, description, schema } = tool.definition();
-                assert!(description.len() > 40, "{name}");
-                assert_eq!(schema["type"], "object", "{name}");
-                assert_eq!(schema["additionalProperties"], false, "{name}");
-                for field in schema["required"].as_array().into_iter().flatten() {
-                    assert!(schema["properties"][field.as_str().unwrap()].is_object(), "{name}: {field}");
-                }
-            }
-        }
-    }
 }

@@ -1,14 +1,12 @@
 //! `read_file`: lines of a text file, numbered.
 
-use std::io::Read;
-
 use serde::Deserialize;
 use serde_json::json;
 
+use super::text::{self, Text};
 use super::{Definition, Desk, ToolError};
 use crate::shorten;
 
-const MOST_BYTES: u64 = 8 * 1024 * 1024;
 const MOST_LINES: usize = 2_000;
 const MOST_OUTPUT: usize = 64 * 1024;
 const LONGEST_LINE: usize = 2_000;
@@ -43,7 +41,14 @@ pub(super) fn definition() -> Definition {
 }
 
 pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
-    let text = text_of(desk, &input.path)?;
+    let (text, note) = match text::read(desk, &input.path)? {
+        Text::Utf8(text) => {
+            desk.views.saw(desk.workspace.relative(&input.path)?, &text);
+            (text, "")
+        }
+        Text::Foreign(text) => (text, "(not UTF-8: unknown characters are shown as \u{fffd}; it cannot be edited)\n"),
+    };
+    let text = text.trim_start_matches('\u{feff}');
     let lines: Vec<&str> = text.lines().collect();
     let total = lines.len();
     if total == 0 {
@@ -58,7 +63,7 @@ pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
             input.end_line.unwrap_or(total)
         )));
     }
-    let mut shown = String::new();
+    let mut shown = note.to_owned();
     let mut last = start - 1;
     for (index, line) in lines.iter().enumerate().take(end).skip(start - 1) {
         if last - (start - 1) >= MOST_LINES || shown.len() >= MOST_OUTPUT {
@@ -71,24 +76,6 @@ pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
         shown.push_str(&format!("(lines {start} to {last} of {total}; read on with start_line {})\n", last + 1));
     }
     Ok(shown)
-}
-
-/// The whole text of a file that a model may look at.
-fn text_of(desk: &Desk, path: &str) -> Result<String, ToolError> {
-    let io = |source| ToolError::Io { what: format!("`{path}` cannot be read"), source };
-    let file = desk.workspace.open_file(path)?;
-    let size = file.metadata().map_err(io)?.len();
-    if size > MOST_BYTES {
-        return Err(ToolError::Refused(format!(
-            "`{path}` has {size} bytes, more than can be read at once; look for what you need with grep"
-        )));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(io)?;
-    if bytes.iter().take(8 * 1024).any(|byte| *byte == 0) {
-        return Err(ToolError::Refused(format!("`{path}` is a binary file ({size} bytes); it is not shown")));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -126,7 +113,7 @@ mod tests {
     fn binary_and_huge_files_and_folders_are_refused_with_words() {
         let (_folder, desk) = desk(&[("bin", "a\0b"), ("src/x", "")]);
         let huge = std::fs::File::create(desk.workspace.root().join("huge")).unwrap();
-        huge.set_len(MOST_BYTES + 1).unwrap();
+        huge.set_len(text::MOST_BYTES + 1).unwrap();
         for (path, words) in [("bin", "binary"), ("huge", "grep"), ("src", "list_directory"), ("no", "does not exist")]
         {
             let refused = read(&desk, path, None, None).unwrap_err().to_string();

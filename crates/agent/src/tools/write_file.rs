@@ -31,6 +31,7 @@ pub(super) fn definition() -> Definition {
 
 pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
     desk.workspace.write(&input.path, input.content.as_bytes())?;
+    desk.views.saw(desk.workspace.relative(&input.path)?, &input.content);
     Ok(format!("wrote `{}` ({} lines)", input.path, input.content.lines().count()))
 }
 

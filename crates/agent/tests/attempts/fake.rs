@@ -52,6 +52,11 @@ impl Fake {
         Self { folder, model, events: Vec::new() }
     }
 
+    /// What the model will do, where it follows from the folder.
+    pub(crate) fn play(&self, turns: Vec<Turn>) {
+        self.model.lock().unwrap().turns = turns;
+    }
+
     pub(crate) fn work(&self, path: &str) -> PathBuf {
         self.folder.path().join("work").join(path)
     }

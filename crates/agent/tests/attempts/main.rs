@@ -3,4 +3,6 @@
 
 mod fake;
 mod flows;
+mod project;
+mod renames;
 mod troubles;

@@ -44,6 +44,7 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
             idle_ms: 5_000,
         },
         max_calls: None,
+        search: None,
     }
 }
 

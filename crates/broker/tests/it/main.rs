@@ -9,3 +9,4 @@ mod kit;
 mod passing;
 mod retrying;
 mod scripted;
+mod searching;

@@ -6,4 +6,5 @@ mod goal;
 mod staged;
 mod task;
 mod team;
+mod tools;
 mod world;

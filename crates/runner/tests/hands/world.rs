@@ -36,6 +36,7 @@ impl World {
                 upstreams: BTreeMap::new(),
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
+                search: None,
             },
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
@@ -106,6 +107,25 @@ impl World {
         let turns = std::fs::read_to_string(self.folder.path().join(session)).unwrap();
         let opening: serde_json::Value = serde_json::from_str(turns.lines().next().unwrap()).unwrap();
         opening["opening"]["user"].as_str().unwrap().to_owned()
+    }
+
+    /// What the tools answered in a conversation, in order, with whether they worked.
+    pub(crate) fn results(&self, run: &RunId, role: &str, visit: u32) -> Vec<(bool, String)> {
+        let turns = self.session_file(run, &format!("{role}-{visit}"), "turns.jsonl");
+        let turns = String::from_utf8(turns).unwrap();
+        let records = turns.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let results = records.filter_map(|record| record["results"].as_array().cloned()).flatten();
+        results.map(|result| (result["ok"] == true, result["output"].as_str().unwrap().to_owned())).collect()
+    }
+
+    pub(crate) fn session_file(&self, run: &RunId, session: &str, name: &str) -> Vec<u8> {
+        std::fs::read(self.folder.path().join(format!("home/runs/{run}/sessions/{session}/{name}"))).unwrap()
+    }
+
+    /// A file that is kept for the project.
+    pub(crate) fn project_file(&self, name: &str) -> Vec<u8> {
+        let mut projects = std::fs::read_dir(self.folder.path().join("home/projects")).unwrap();
+        std::fs::read(projects.next().unwrap().unwrap().path().join(name)).unwrap()
     }
 }
 

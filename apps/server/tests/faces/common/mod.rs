@@ -175,6 +175,7 @@ fn setup(home: &Path) -> Setup {
             upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]),
             scripts,
             prices: broker::prices::table(),
+            search: None,
         },
     }
 }
