@@ -2,10 +2,17 @@
 //! Never decides what happens to the run, and reaches nothing but its session folder, its workspace and the broker.
 
 mod call_error;
+mod calls;
+mod context;
 mod conversation;
 mod events;
+mod guidance;
 mod hand_in;
+mod lines;
+mod loops;
 mod model;
+mod observations;
+mod outputs;
 mod prompt;
 mod request;
 mod run;

@@ -77,6 +77,7 @@ fn words(job: &Job) -> Value {
             number => iteration.number,
             of => iteration.of,
             earlier => iteration.earlier.clone(),
+            observations => iteration.observations.clone(),
         }),
         question => job.question.clone(),
         memory => job.memory.clone(),
@@ -202,10 +203,12 @@ pub(crate) mod tests {
     #[test]
     fn an_iteration_is_told_which_it_is_and_what_the_earlier_ones_said() {
         let earlier = vec!["iteration 1 (40 %): began".to_owned()];
-        let iteration = IterationJob { number: 2, of: 15, earlier };
+        let observations = vec!["shell failed: 2 tests failed".to_owned()];
+        let iteration = IterationJob { number: 2, of: 15, earlier, observations };
         let user = opening(&Job { iteration: Some(iteration), ..job(JobKind::Pursue) }).unwrap().user;
         assert!(user.contains("iteration 2 of at most 15"), "{user}");
         assert!(user.contains("<reflection>\niteration 1 (40 %): began\n</reflection>"), "{user}");
+        assert!(user.contains("<observation>\nshell failed: 2 tests failed\n</observation>"), "{user}");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use drivers::HandIn;
 
 use crate::conversation::Conversation;
 use crate::events::Events;
 use crate::model::{ClientError, Model};
+use crate::observations::ObservationLog;
 use crate::session::{SessionError, SessionFolder};
 use crate::tools::Desk;
 use crate::turns::{TurnLog, TurnsError};
@@ -64,13 +66,18 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let (log, records) = TurnLog::open(&session.turns())?;
     let path = Path::new(&job.workspace);
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
+    let observations = ObservationLog::open(&session.observations(), &records)?;
+    let mut events = Events::new(out);
+    events.keep(&session.stream())?;
     let mut work = Work {
         model: Model::new(&options.door, &job.model, job.kind)?,
-        desk: Desk { workspace, outputs: session.outputs() },
+        desk: Arc::new(Desk { workspace, outputs: session.outputs() }),
         job,
         log,
         conversation: Conversation::new(records),
-        events: Events::new(out),
+        observations,
+        guidance: session.guidance(),
+        events,
     };
     let hand_in = Box::pin(work.run()).await?;
     session.hand_in(&hand_in)?;

@@ -92,6 +92,28 @@ impl HandIn {
         }
     }
 
+    /// Whether it is the work itself, and neither a question nor trouble.
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        match self {
+            Self::Plan(_)
+            | Self::Tasks(_)
+            | Self::Scope(_)
+            | Self::Research(_)
+            | Self::Pulse(_)
+            | Self::Handoff(_)
+            | Self::Review(_)
+            | Self::Answer { .. }
+            | Self::Reflection(_) => true,
+            Self::Said { .. }
+            | Self::Questions { .. }
+            | Self::Extension { .. }
+            | Self::ModelFailed { .. }
+            | Self::BudgetSpent { .. }
+            | Self::GaveUp { .. } => false,
+        }
+    }
+
     /// Whether an agent with this job may hand it in. Trouble fits every job; who judges or answers may not ask.
     #[must_use]
     pub fn fits(&self, kind: JobKind) -> bool {

@@ -1,6 +1,8 @@
 //! What our own agent is given: a file in the attempt's session folder.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The job, written by Holdpoint before each attempt.
 pub const JOB_FILE: &str = "job.json";
@@ -8,6 +10,61 @@ pub const JOB_FILE: &str = "job.json";
 pub const TURNS_FILE: &str = "turns.jsonl";
 /// What the agent hands in, published by rename. Holdpoint removes an old one before an attempt starts.
 pub const RESULT_FILE: &str = "result.json";
+
+/// What people say while the agent works: one line of JSON each, appended by Holdpoint.
+pub const GUIDANCE_FILE: &str = "guidance.jsonl";
+/// What each tool call came to: one line of JSON each, appended by the agent.
+pub const OBSERVATIONS_FILE: &str = "observations.jsonl";
+/// Everything the agent says, piece by piece, with times.
+pub const STREAM_FILE: &str = "stream.jsonl";
+
+/// Something a person said to an agent at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Guidance {
+    /// From 1, without gaps.
+    pub number: u32,
+    /// Who.
+    pub by: String,
+    /// What.
+    pub text: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What one tool call came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// `tool_execution`, or `refusal` when the agent answered instead of a tool.
+    #[serde(rename = "type")]
+    pub kind: ObservationKind,
+    /// The tool.
+    pub source: String,
+    /// What it was given.
+    pub input: Value,
+    /// What it said, shortened.
+    pub output: Option<String>,
+    /// Whether it worked.
+    pub success: bool,
+    /// What went wrong, shortened.
+    pub error: Option<String>,
+    /// How long it took.
+    pub execution_time_ms: u64,
+    /// When it was there.
+    #[serde(default)]
+    pub at: Option<Timestamp>,
+}
+
+/// Where an observation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationKind {
+    /// A tool ran.
+    ToolExecution,
+    /// No tool ran: unknown, interrupted, repeated or one too many.
+    Refusal,
+}
 
 /// One attempt's job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +134,9 @@ pub struct Job {
     pub minutes: Option<u32>,
     /// Model calls before the agent gives up.
     pub max_turns: u32,
+    /// Tokens the model can take in at once; `None`: what is known of its family.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
 }
 
 /// What a stage wants from its agent.
@@ -170,6 +230,9 @@ pub struct IterationJob {
     /// What was said at the end of the earlier ones, oldest first; older ones shortened.
     #[serde(default)]
     pub earlier: Vec<String>,
+    /// What the last calls of the iteration before came to, oldest first, in a line each.
+    #[serde(default)]
+    pub observations: Vec<String>,
 }
 
 /// An answered question.

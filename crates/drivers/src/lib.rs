@@ -10,5 +10,8 @@ pub use event::AgentEvent;
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };
-pub use job::{IterationJob, JOB_FILE, Job, JobKind, PastAnswer, PulseJob, RESULT_FILE, TURNS_FILE};
+pub use job::{
+    GUIDANCE_FILE, Guidance, IterationJob, JOB_FILE, Job, JobKind, OBSERVATIONS_FILE, Observation, ObservationKind,
+    PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
+};
 pub use own::{Decoded, Own};

@@ -7,6 +7,7 @@ use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, PulseJob};
 use engine::Job;
 
 use crate::git::CappedDiff;
+use crate::observations;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
@@ -86,7 +87,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         spec: desk.given(ArtifactKind::Spec)?,
         plan: desk.plan(),
         pulse: desk.pulse(),
-        iteration: desk.iteration(),
+        iteration: desk.iteration(paths),
         question: match &task.purpose {
             Purpose::Answer { question } => Some(question.clone()),
             Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => None,
@@ -102,6 +103,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         extensions: extensions(&session, task.session.attempt),
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
+        context_tokens: None,
     })
 }
 
@@ -234,14 +236,16 @@ impl Desk<'_> {
         })
     }
 
-    fn iteration(&self) -> Option<IterationJob> {
+    fn iteration(&self, paths: &Paths) -> Option<IterationJob> {
         let Purpose::Iterate { number } = self.task.purpose else { return None };
         let index = self.run.opened().playbook.index_of(&self.task.stage)?;
         let Work::Pursue { iterations } = self.run.stage(index).work else { return None };
         let granted = self.run.stages.get(index)?.iterations_granted;
         let earlier: Vec<String> =
             self.run.reflections.iter().zip(1..).map(|(said, number)| reflection_text(number, said)).collect();
-        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier) })
+        let before = domain::Session { visit: self.task.session.visit.checked_sub(1)?, ..self.task.session.clone() };
+        let observations = observations::last_lines(&paths.session(&self.run.id, &before));
+        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier), observations })
     }
 }
 

@@ -12,6 +12,7 @@ pub mod git;
 mod hand_in;
 mod hands;
 mod models;
+mod observations;
 mod paths;
 pub mod project;
 mod read;

@@ -155,6 +155,11 @@ impl Tool {
 }
 
 impl WorkTool {
+    /// Whether it may change something; then it runs alone, in order, and never a second time after a crash.
+    pub(crate) fn changes(self) -> bool {
+        WRITING.contains(&self)
+    }
+
     pub(crate) async fn run(self, desk: &Desk, input: &Value) -> Result<String, ToolError> {
         match self {
             Self::ReadFile => read_file::run(desk, parse("read_file", input)?),

@@ -76,7 +76,7 @@ pub(super) fn run(desk: &Desk, input: Input) -> Result<String, ToolError> {
 /// The whole text of a file that a model may look at.
 fn text_of(desk: &Desk, path: &str) -> Result<String, ToolError> {
     let io = |source| ToolError::Io { what: format!("`{path}` cannot be read"), source };
-    let file = desk.workspace.open_file(path)?;
+    let file = desk.kept_output(path).map_or_else(|| desk.workspace.open_file(path), Ok)?;
     let size = file.metadata().map_err(io)?.len();
     if size > MOST_BYTES {
         return Err(ToolError::Refused(format!(
