@@ -242,6 +242,7 @@ pub(crate) fn activity(activity: &Activity) -> LiveMessage {
         AgentEvent::ToolStarted { .. } => LiveName::TurnToolStarted,
         AgentEvent::ToolCompleted { .. } => LiveName::TurnToolCompleted,
         AgentEvent::TurnCompleted { .. } => LiveName::TurnCompleted,
+        AgentEvent::Noted { .. } => LiveName::SessionNote,
         AgentEvent::Trouble { .. } => LiveName::SessionError,
         AgentEvent::Ended { .. } => LiveName::SessionCompleted,
     };

@@ -3,6 +3,7 @@
 
 mod call_error;
 mod calls;
+mod compaction;
 mod context;
 mod conversation;
 mod events;
@@ -15,9 +16,11 @@ mod observations;
 mod outputs;
 mod prompt;
 mod request;
+mod room;
 mod run;
 mod session;
 mod shorten;
+mod tokens;
 mod tools;
 mod turns;
 mod work;

@@ -10,6 +10,7 @@ use crate::conversation::Conversation;
 use crate::events::Events;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
+use crate::room::Room;
 use crate::session::{SessionError, SessionFolder};
 use crate::tools::Desk;
 use crate::turns::{TurnLog, TurnsError};
@@ -69,6 +70,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let observations = ObservationLog::open(&session.observations(), &records)?;
     let mut events = Events::new(out);
     events.keep(&session.stream())?;
+    let room = Room::of(&job);
     let mut work = Work {
         model: Model::new(&options.door, &job.model, job.kind)?,
         desk: Arc::new(Desk { workspace, outputs: session.outputs() }),
@@ -76,6 +78,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
         log,
         conversation: Conversation::new(records),
         observations,
+        room,
         guidance: session.guidance(),
         events,
     };

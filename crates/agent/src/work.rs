@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use crate::AgentError;
 use crate::call_error::CallError;
 use crate::calls::result;
+use crate::compaction;
 use crate::conversation::{Conversation, Stand};
 use crate::events::Events;
 use crate::guidance;
@@ -19,6 +20,8 @@ use crate::hand_in::{self, Siblings};
 use crate::model::Model;
 use crate::observations::ObservationLog;
 use crate::prompt::{self, Opening};
+use crate::room::Room;
+use crate::shorten;
 use crate::tools::{Desk, Tool, ask_questions, clarify, request_extension};
 use crate::turns::{Answer, By, Call, Record, TurnLog};
 
@@ -33,6 +36,7 @@ pub(crate) struct Work<'a> {
     pub(crate) log: TurnLog,
     pub(crate) conversation: Conversation,
     pub(crate) observations: ObservationLog,
+    pub(crate) room: Room,
     /// Where people's words to the working agent come in.
     pub(crate) guidance: PathBuf,
     pub(crate) events: Events<'a>,
@@ -106,7 +110,9 @@ impl Work<'_> {
         let new = guidance::after(&self.guidance, self.conversation.guided())?;
         let any = !new.is_empty();
         for guidance in new {
+            let text = format!("{} said: {}", guidance.by, shorten::one_line(&guidance.text, 400));
             self.record(Record::Guidance(guidance))?;
+            self.say(AgentEvent::Noted { text })?;
         }
         Ok(any)
     }
@@ -121,7 +127,9 @@ impl Work<'_> {
             let most = self.job.max_turns;
             return Ok(gave_up(format!("nothing was handed in within {most} model calls, the limit of this job")));
         }
+        self.make_room().await?;
         let mut tries = 0;
+        let mut overflowed = false;
         loop {
             self.say(AgentEvent::TurnStarted { turn })?;
             tries += 1;
@@ -129,6 +137,12 @@ impl Work<'_> {
             match self.model.answer(&self.conversation, turn, &mut self.events).await {
                 Ok(answer) => return self.answered(turn, answer, begun.elapsed()),
                 Err(CallError::Budget(reason)) => return Ok(Step::HandIn(HandIn::BudgetSpent { reason })),
+                Err(CallError::Lasting(reason)) if !overflowed && compaction::is_overflow(&reason) => {
+                    overflowed = true;
+                    if !self.make_room_after(&reason).await? {
+                        return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
+                    }
+                }
                 Err(CallError::Lasting(reason)) => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
                 Err(CallError::Passing(reason)) if tries > MORE_TRIES => {
                     let reason = format!("{reason}; tried {tries} times");

@@ -35,6 +35,9 @@ pub(crate) enum Turn {
 
 struct Model {
     turns: Vec<Turn>,
+    /// Answers to requests for a summary, one after the other; with these the turns, too, are played one after the
+    /// other, because the requests no longer show how many there were.
+    summaries: Option<Vec<Turn>>,
     requests: Vec<Value>,
     /// Told when a request will get no (more) answer.
     waiting: Arc<Notify>,
@@ -59,7 +62,8 @@ impl Fake {
         for name in ["session", "door", "work"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let model = Arc::new(Mutex::new(Model { turns, requests: Vec::new(), waiting: Arc::default() }));
+        let model =
+            Arc::new(Mutex::new(Model { turns, summaries: None, requests: Vec::new(), waiting: Arc::default() }));
         let router = Router::new()
             .route("/openai/v1/chat/completions", post(chat))
             .route("/anthropic/v1/messages", post(messages))
@@ -67,6 +71,13 @@ impl Fake {
         let listener = tokio::net::UnixListener::bind(folder.path().join("door/broker.sock")).unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { folder, model, events: Vec::new() }
+    }
+
+    /// A fake for conversations that are condensed.
+    pub(crate) async fn condensing(turns: Vec<Turn>, summaries: Vec<Turn>) -> Self {
+        let fake = Self::new(turns).await;
+        fake.model.lock().unwrap().summaries = Some(summaries);
+        fake
     }
 
     pub(crate) fn work(&self, path: &str) -> PathBuf {
@@ -164,6 +175,10 @@ fn next(model: &Mutex<Model>, body: &Bytes) -> Turn {
     let request: Value = serde_json::from_slice(body).unwrap();
     let messages = request["messages"].as_array().unwrap().clone();
     model.requests.push(request);
+    if model.summaries.is_some() {
+        let Model { turns, summaries: Some(summaries), .. } = &mut *model else { unreachable!() };
+        return if is_summary(&messages) { summaries.remove(0) } else { turns.remove(0) };
+    }
     let (mut spoken, mut again) = (0, Vec::new());
     for message in &messages {
         if message["role"] == "assistant" {
@@ -191,6 +206,10 @@ fn next(model: &Mutex<Model>, body: &Bytes) -> Turn {
             .cloned()
             .unwrap_or(Turn::Fails(400, json!({"error": {"message": "script is over"}}))),
     }
+}
+
+pub(crate) fn is_summary(messages: &[Value]) -> bool {
+    messages[0]["content"].as_str().is_some_and(|system| system.starts_with("You condense the record"))
 }
 
 /// An answer that never comes to its end.
@@ -239,7 +258,8 @@ async fn chat(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
         out += &chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": tail}}]}), Value::Null);
     }
     out += &chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" }));
-    out += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}));
+    let sent = if model.lock().unwrap().summaries.is_some() { body.len() / 4 } else { 11 };
+    out += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": sent, "completion_tokens": 7}}));
     whole(out + "data: [DONE]\n\n")
 }
 

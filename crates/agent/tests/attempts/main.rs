@@ -6,4 +6,5 @@ mod fake;
 mod flows;
 mod kills;
 mod people;
+mod room;
 mod troubles;
