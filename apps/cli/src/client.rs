@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, BatchRequest, BatchView, CancelRequest, CompareView,
-    DecideRequest, DiffView, EventView, HoldView, NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem,
-    RequestChanges, ResumeRequest, RunView, SpendCall, VariantsRequest, WhyView,
+    DecideRequest, DiffView, EventView, HoldView, MessageRequest, MessageView, NewRun, OverturnRequest, PauseRequest,
+    PlaybookView, Problem, RequestChanges, ResumeRequest, RunView, SpendCall, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -88,6 +88,10 @@ impl Client {
     /// The plan of tasks, as `modify_plan` takes it back.
     pub(crate) async fn plan(&self, run: &str) -> Result<Value, Failure> {
         self.get(&of_run(run, "/plan")).await
+    }
+
+    pub(crate) async fn tell(&self, run: &str, request: &MessageRequest) -> Result<MessageView, Failure> {
+        self.post(&format!("/api/sessions/{}/message", escape(run)), request).await
     }
 
     pub(crate) async fn pause(&self, run: &str, request: &PauseRequest) -> Result<RunView, Failure> {

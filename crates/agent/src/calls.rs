@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use drivers::AgentEvent;
+use drivers::{AgentEvent, HandIn, Permission};
 use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 
@@ -22,6 +22,8 @@ use crate::work::{Step, Work, gave_up};
 pub(crate) const MOST_CALLS: usize = 64;
 /// Reading calls that run at the same time.
 const READERS: usize = 8;
+/// Bytes of what a person is asked.
+const LONGEST_REQUEST: usize = 1_000;
 
 /// What is done about a call.
 enum Fate {
@@ -31,6 +33,8 @@ enum Fate {
     Block,
     /// It is not run; the model is told why.
     Refused(String),
+    /// It waits for a person's yes.
+    Ask(HandIn),
     /// The attempt ends.
     Stuck(String),
 }
@@ -57,6 +61,12 @@ impl Work<'_> {
                 }
                 Fate::Refused(words) => refused.push((call, words)),
                 Fate::Block => {}
+                Fate::Ask(ask) => {
+                    self.read(reads).await?;
+                    self.refuse(&refused)?;
+                    self.started(call)?;
+                    return Ok(Step::HandIn(ask));
+                }
                 Fate::Stuck(reason) => {
                     self.read(reads).await?;
                     self.refuse(&refused)?;
@@ -90,9 +100,28 @@ impl Work<'_> {
             (Circle::Ended(reason), _) => Fate::Stuck(reason),
             (Circle::Warned(_) | Circle::No, Some(Tool::Block(_))) => Fate::Block,
             (Circle::Warned(words), Some(Tool::Work(_)) | None) => Fate::Refused(words),
-            (Circle::No, Some(Tool::Work(tool))) if tool.changes() => Fate::Change(tool),
-            (Circle::No, Some(Tool::Work(tool))) => Fate::Read(tool),
+            (Circle::No, Some(Tool::Work(tool))) => self.permitted(call, tool),
             (Circle::No, None) => Fate::Refused(self.no_such_tool(&call.tool)),
+        }
+    }
+
+    /// A call that needs a person's yes gets what the person said; who may not ask is refused.
+    fn permitted(&self, call: &Call, tool: WorkTool) -> Fate {
+        let free = if tool.changes() { Fate::Change(tool) } else { Fate::Read(tool) };
+        let Some(what) = self.policy.question(&call.tool, tool.changes(), &call.input) else { return free };
+        let what = shorten::one_line(&what, LONGEST_REQUEST);
+        let (turn, number) = (self.conversation.turns(), self.conversation.place(call) + 1);
+        let ask = HandIn::Permission { request: Permission::request(&what, turn, number) };
+        match Permission::to(&what, turn, number, &self.job.permissions) {
+            Some(Permission::Allowed) => free,
+            Some(Permission::Denied(reason)) => {
+                Fate::Refused(format!("a person did not allow it: {reason}. Find another way, or go on without it"))
+            }
+            Some(Permission::Suggested(text)) => {
+                Fate::Refused(format!("it was not run; a person says to do this instead: {text}"))
+            }
+            None if ask.fits(self.job.kind) => Fate::Ask(ask),
+            None => Fate::Refused(format!("not allowed in this role: {what}")),
         }
     }
 

@@ -14,6 +14,7 @@ mod loops;
 mod model;
 mod observations;
 mod outputs;
+mod policy;
 mod prompt;
 mod request;
 mod room;

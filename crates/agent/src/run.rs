@@ -10,6 +10,7 @@ use crate::conversation::Conversation;
 use crate::events::Events;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
+use crate::policy::Policy;
 use crate::room::Room;
 use crate::session::{SessionError, SessionFolder};
 use crate::tools::Desk;
@@ -71,6 +72,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let mut events = Events::new(out);
     events.keep(&session.stream())?;
     let room = Room::of(&job);
+    let policy = Policy::new(&job.workspace, &job.protected);
     let mut work = Work {
         model: Model::new(&options.door, &job.model, job.kind)?,
         desk: Arc::new(Desk { workspace, outputs: session.outputs() }),
@@ -79,6 +81,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
         conversation: Conversation::new(records),
         observations,
         room,
+        policy,
         guidance: session.guidance(),
         events,
     };

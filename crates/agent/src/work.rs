@@ -19,6 +19,7 @@ use crate::guidance;
 use crate::hand_in::{self, Siblings};
 use crate::model::Model;
 use crate::observations::ObservationLog;
+use crate::policy::Policy;
 use crate::prompt::{self, Opening};
 use crate::room::Room;
 use crate::shorten;
@@ -37,6 +38,7 @@ pub(crate) struct Work<'a> {
     pub(crate) conversation: Conversation,
     pub(crate) observations: ObservationLog,
     pub(crate) room: Room,
+    pub(crate) policy: Policy,
     /// Where people's words to the working agent come in.
     pub(crate) guidance: PathBuf,
     pub(crate) events: Events<'a>,
@@ -208,6 +210,7 @@ impl Work<'_> {
             | HandIn::Review(_)
             | HandIn::Answer { .. }
             | HandIn::Reflection(_)
+            | HandIn::Permission { .. }
             | HandIn::ModelFailed { .. }
             | HandIn::BudgetSpent { .. }
             | HandIn::GaveUp { .. } => None,

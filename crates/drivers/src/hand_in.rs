@@ -49,6 +49,11 @@ pub enum HandIn {
         /// Why.
         reason: String,
     },
+    /// A call that needs a person's yes; the conversation goes on when they have spoken.
+    Permission {
+        /// What, why, and which call it is.
+        request: String,
+    },
     /// The model could not be reached or refused, after all retries.
     ModelFailed {
         /// What it said.
@@ -86,6 +91,7 @@ impl HandIn {
             Self::Reflection(_) => "reflection",
             Self::Questions { .. } => "questions",
             Self::Extension { .. } => "extension",
+            Self::Permission { .. } => "permission",
             Self::ModelFailed { .. } => "model_failed",
             Self::BudgetSpent { .. } => "budget_spent",
             Self::GaveUp { .. } => "gave_up",
@@ -108,6 +114,7 @@ impl HandIn {
             Self::Said { .. }
             | Self::Questions { .. }
             | Self::Extension { .. }
+            | Self::Permission { .. }
             | Self::ModelFailed { .. }
             | Self::BudgetSpent { .. }
             | Self::GaveUp { .. } => false,
@@ -128,7 +135,9 @@ impl HandIn {
             Self::Said { .. } => kind == JobKind::Converse,
             Self::Answer { .. } => kind == JobKind::Answer,
             Self::Reflection(_) => kind == JobKind::Pursue,
-            Self::Questions { .. } | Self::Extension { .. } => !matches!(kind, JobKind::Review | JobKind::Answer),
+            Self::Questions { .. } | Self::Extension { .. } | Self::Permission { .. } => {
+                !matches!(kind, JobKind::Review | JobKind::Answer)
+            }
             Self::ModelFailed { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
         }
     }

@@ -129,6 +129,12 @@ pub struct Job {
     /// How often this conversation asked for more time and got it.
     #[serde(default)]
     pub extensions: u32,
+    /// What people said to requests for permission, oldest first: see `permission` for the words.
+    #[serde(default)]
+    pub permissions: Vec<String>,
+    /// Paths that are changed only with a person's yes: files, folders and globs.
+    #[serde(default)]
+    pub protected: Vec<String>,
     /// Minutes the attempt has.
     #[serde(default)]
     pub minutes: Option<u32>,

@@ -5,6 +5,7 @@ mod event;
 mod hand_in;
 mod job;
 mod own;
+mod permission;
 
 pub use event::AgentEvent;
 pub use hand_in::{
@@ -15,3 +16,4 @@ pub use job::{
     PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
 };
 pub use own::{Decoded, Own};
+pub use permission::Permission;

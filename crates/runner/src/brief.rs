@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Reflection, Run, Task, TaskStatus, Work};
-use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, PulseJob};
+use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, Permission, PulseJob};
 use engine::Job;
 
 use crate::git::CappedDiff;
@@ -104,6 +104,8 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
         context_tokens: None,
+        permissions: permissions(run),
+        protected: run.opened().config.risk.protected.clone(),
     })
 }
 
@@ -304,6 +306,13 @@ fn answers(run: &Run, task: &AgentTask) -> Vec<PastAnswer> {
     of_session
         .map(|answer| PastAnswer { question: answer.question.question.clone(), answer: answer.answer.clone() })
         .collect()
+}
+
+/// What people said to agents that asked for permission; word for word, because it is compared.
+fn permissions(run: &Run) -> Vec<String> {
+    let of_person = |note: &&Note| matches!(note.kind, NoteKind::Guidance | NoteKind::Feedback);
+    let said = run.notes.iter().filter(of_person).filter(|note| Permission::is_said_in(&note.text));
+    said.map(|note| note.text.clone()).collect()
 }
 
 /// How often earlier processes of the conversation asked for more time.

@@ -24,9 +24,11 @@ pub mod sandbox;
 mod settings;
 pub mod shim;
 mod specs;
+mod tell;
 mod trouble;
 
 pub use hands::{Activity, Hands, HandsConfig};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use read::{ReadError, RunDiff};
 pub use settings::ForgeSettings;
+pub use tell::{TellError, session_name};

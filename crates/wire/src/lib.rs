@@ -15,8 +15,8 @@ pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};
 pub use request::{
-    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, NewRun, OverturnRequest, PauseRequest,
-    RequestChanges, ResumeRequest,
+    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, MessageView, NewRun,
+    OverturnRequest, PauseRequest, RequestChanges, ResumeRequest,
 };
 pub use task::{
     AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,

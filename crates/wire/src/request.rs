@@ -146,6 +146,24 @@ pub struct CancelRequest {
     pub reason: Option<String>,
 }
 
+/// A word to the agent at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MessageRequest {
+    /// What.
+    pub text: String,
+}
+
+/// A word that was written down for the agent at work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageView {
+    /// The conversation that will hear it, between two turns.
+    pub session: String,
+    /// The how manieth word to this conversation it is.
+    pub number: u32,
+}
+
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -24,6 +24,7 @@ mod resume;
 mod run;
 mod serve;
 mod show;
+mod tell;
 mod verify;
 mod watch;
 mod why;
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Answer(answer::Arguments),
     /// Decide on any hold
     Decide(decide::Arguments),
+    /// Say something to the agent at work
+    Tell(tell::Arguments),
     /// Let a run wait
     Pause(pause::Arguments),
     /// Let a paused run go on
@@ -139,6 +142,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Reject(arguments) => reject::run(arguments, session).await,
         Command::Answer(arguments) => answer::run(arguments, session).await,
         Command::Decide(arguments) => decide::run(arguments, session).await,
+        Command::Tell(arguments) => tell::run(arguments, session).await,
         Command::Pause(arguments) => pause::run(arguments, session).await,
         Command::Resume(arguments) => resume::run(arguments, session).await,
         Command::Overturn(arguments) => overturn::run(arguments, session).await,

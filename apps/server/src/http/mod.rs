@@ -7,6 +7,7 @@ mod live;
 mod playbooks;
 mod reading;
 mod runs;
+mod sessions;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
@@ -48,6 +49,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
+        .routes(routes!(sessions::message))
         .routes(routes!(live::live));
     let mut workflows = of_runs();
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {

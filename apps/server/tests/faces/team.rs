@@ -141,6 +141,27 @@ async fn a_decision_that_is_not_allowed_changes_nothing_whatever_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_word_reaches_the_agent_at_work_and_nobody_else() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("linger for ever", "running").await;
+    let run = bench.wait_for(id(&run), |run| run["stages"][0]["state"] == "active").await;
+    let path = |session: &str| format!("/api/sessions/{session}/message");
+    let (status, told) = bench.post(&path(id(&run)), &json!({"text": "use the blue one"})).await;
+    assert_eq!((status, &told["number"]), (StatusCode::OK, &json!(1)), "{told}");
+    let session = told["session"].as_str().unwrap();
+    assert_eq!(session, format!("{}.planner-1", id(&run)));
+    assert_eq!(bench.post(&path(session), &json!({"text": "really"})).await.0, StatusCode::OK);
+    let (status, problem) = bench.post(&path(&format!("{}.planner-9", id(&run))), &json!({"text": "x"})).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("nobody_works")), "{problem}");
+    let (status, _) = bench.post(&path(id(&run)), &json!({"text": ""})).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let waiting = bench.run_until("add a page", "awaiting_approval").await;
+    let (status, problem) = bench.post(&path(id(&waiting)), &json!({"text": "x"})).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("nobody_works")), "{problem}");
+    assert_eq!(bench.post(&path("zzz"), &json!({"text": "x"})).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_paused_and_goes_on_once() {
     let bench = Bench::start().await;
     let run = bench.run_until("linger for ever", "running").await;

@@ -51,6 +51,64 @@ async fn nothing_is_handed_in_over_words_that_were_not_heard() {
 }
 
 #[tokio::test]
+async fn a_call_that_needs_a_yes_waits_for_it_and_goes_on_with_what_the_person_said() {
+    let push = || ("shell", json!({"command": "echo ran >> ran.txt; git push"}));
+    let story = vec![
+        Turn::Says(
+            "",
+            vec![("list_directory", json!({})), push(), ("shell", json!({"command": "echo after > after.txt"}))],
+        ),
+        Turn::Says("", vec![push()]),
+        Turn::Says("", vec![("read_file", json!({"path": ".env"}))]),
+        done(),
+    ];
+    let mut fake = Fake::new(story).await;
+    crate::fake::write(&fake.work(".env"), "SECRET=1");
+    let mut job = fake.job(JobKind::Code);
+    let HandIn::Permission { request } = fake.attempt(&job).await else { panic!() };
+    assert_eq!(request, "run `echo ran >> ran.txt; git push`: it sends work out of the workspace [turn 1, call 2]");
+    assert_eq!(fake.attempt(&job).await, HandIn::Permission { request: request.clone() }, "a restart is not a yes");
+    assert!(!fake.work("ran.txt").exists() && !fake.work("after.txt").exists());
+
+    job.permissions.push(format!("allowed: {request}"));
+    let HandIn::Permission { request: second } = fake.attempt(&job).await else { panic!() };
+    assert!(second.ends_with("[turn 2, call 1]"), "one yes is for one call: {second}");
+    assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "ran\n");
+    assert!(fake.work("after.txt").exists(), "the calls after it ran too");
+    assert_eq!(fake.calls(), 2);
+
+    job.permissions.push(format!("not allowed: {second} (the branch is frozen)"));
+    let HandIn::Permission { request: third } = fake.attempt(&job).await else { panic!() };
+    assert!(third.starts_with("read `.env` with read_file"), "{third}");
+    assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "ran\n", "what is denied is not run");
+
+    job.permissions.push(format!("instead of: {third}: use .env.example"));
+    assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
+    let sent = fake.requests().pop().unwrap()["messages"].to_string();
+    assert!(sent.contains("did not allow it: the branch is frozen"), "{sent}");
+    assert!(sent.contains("do this instead: use .env.example") && !sent.contains("SECRET"), "{sent}");
+    assert_eq!(fake.calls(), 4, "waiting for a person costs no call");
+}
+
+#[tokio::test]
+async fn a_yes_is_remembered_when_the_person_says_so_and_judges_are_not_asked_for() {
+    let push = || Turn::Says("", vec![("shell", json!({"command": "echo ran >> ran.txt; git push"}))]);
+    let mut fake = Fake::new(vec![push(), push(), done()]).await;
+    let mut job = fake.job(JobKind::Code);
+    let HandIn::Permission { request } = fake.attempt(&job).await else { panic!() };
+    job.permissions.push(format!("allowed: {request} (remember)"));
+    assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
+    assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "ran\nran\n");
+
+    let review = ("complete_review", json!({"verdict": "pass", "summary": "s", "findings": []}));
+    let look = ("read_file", json!({"path": "key.pem"}));
+    let mut fake = Fake::new(vec![Turn::Says("", vec![look]), Turn::Says("", vec![review])]).await;
+    let job = fake.job(JobKind::Review);
+    assert!(matches!(fake.attempt(&job).await, HandIn::Review(_)));
+    assert!(fake.requests()[1]["messages"].to_string().contains("not allowed in this role: read `key.pem`"));
+}
+
+#[tokio::test]
 async fn a_word_to_a_silent_model_stands_for_the_nudge() {
     let mut fake = Fake::new(vec![Turn::Says("I stop.", vec![]), done()]).await;
     let mut job = fake.job(JobKind::Code);

@@ -9,10 +9,11 @@ use domain::{
     AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Plan, Proof, Purpose,
     Question, ResponseType, Review, Run, Severity, SpendReport, Submission, Task, Verdict, Work,
 };
+use drivers::Guidance;
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
-use runner::{Activity, RunDiff};
-use server::{Reading, Shelf};
+use runner::{Activity, RunDiff, TellError};
+use server::{Reading, Shelf, Telling};
 use tokio::sync::broadcast;
 
 pub(crate) struct Actors;
@@ -177,5 +178,15 @@ impl Shelf for Papers {
             truncated: false,
         };
         Box::pin(async move { Ok(diff) })
+    }
+
+    fn tell<'a>(&'a self, run: &'a Run, session: Option<&'a str>, by: &'a str, text: &'a str) -> Telling<'a> {
+        let open = runner::session_name(run).filter(|open| session.is_none_or(|wanted| wanted == open));
+        let told = match open {
+            None => Err(TellError::NobodyWorks("no agent works".to_owned())),
+            Some(_) if text.is_empty() => Err(TellError::Unfit("empty".to_owned())),
+            Some(_) => Ok(Guidance { number: 1, by: by.into(), text: text.into(), at: Timestamp::UNIX_EPOCH }),
+        };
+        Box::pin(async move { told })
     }
 }
