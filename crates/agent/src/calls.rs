@@ -100,6 +100,9 @@ impl Work<'_> {
             (Circle::Ended(reason), _) => Fate::Stuck(reason),
             (Circle::Warned(_) | Circle::No, Some(Tool::Block(_))) => Fate::Block,
             (Circle::Warned(words), Some(Tool::Work(_)) | None) => Fate::Refused(words),
+            (Circle::No, Some(Tool::Work(_))) if !self.job.settings.leaves(&call.tool) => {
+                Fate::Refused(format!("`{}` was taken from this role in this project; do without it", call.tool))
+            }
             (Circle::No, Some(Tool::Work(tool))) => self.permitted(call, tool),
             (Circle::No, None) => Fate::Refused(self.no_such_tool(&call.tool)),
         }

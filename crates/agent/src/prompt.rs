@@ -81,6 +81,13 @@ fn words(job: &Job) -> Value {
         }),
         question => job.question.clone(),
         memory => job.memory.clone(),
+        instructions => job.settings.instructions.clone(),
+        tools => job.settings.tools.clone(),
+        skills => job.skills.iter().map(|skill| context! {
+            name => skill.name.as_str(),
+            description => skill.description.as_str(),
+            text => skill.text.as_str(),
+        }).collect::<Vec<_>>(),
         tried => job.tried.clone(),
         notes => job.notes.clone(),
         previous => job.previous.clone(),
@@ -209,6 +216,17 @@ pub(crate) mod tests {
         assert!(user.contains("iteration 2 of at most 15"), "{user}");
         assert!(user.contains("<reflection>\niteration 1 (40 %): began\n</reflection>"), "{user}");
         assert!(user.contains("<observation>\nshell failed: 2 tests failed\n</observation>"), "{user}");
+    }
+
+    #[test]
+    fn skills_and_the_projects_words_about_the_role_are_in_the_prompt() {
+        let text = "---\nname: migrations\ndescription: how to\nmatch: db\n---\nNever drop a column.";
+        let skills = vec![drivers::Skill::parse(text).unwrap()];
+        let settings = drivers::RoleSettings::parse("instructions = 'Speak plainly.'\ntools = ['grep']").unwrap();
+        let user = opening(&Job { skills, settings, ..job(JobKind::Code) }).unwrap().user;
+        assert!(user.contains("migrations: how to\n\n<skill>\nNever drop a column.\n</skill>"), "{user}");
+        assert!(user.contains("<instructions>\nSpeak plainly.\n</instructions>"), "{user}");
+        assert!(user.contains("only these tools are left to you: grep"), "{user}");
     }
 
     #[test]

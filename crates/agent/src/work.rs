@@ -91,6 +91,10 @@ impl Work<'_> {
         match self.conversation.stand() {
             Stand::Empty => {
                 let Opening { system, user } = prompt::opening(&self.job)?;
+                let skills: Vec<&str> = self.job.skills.iter().map(|skill| skill.name.as_str()).collect();
+                if !skills.is_empty() {
+                    self.say(AgentEvent::Noted { text: format!("skills that fit: {}", skills.join(", ")) })?;
+                }
                 self.record(Record::Opening { system, user })
             }
             Stand::ModelSpeaks => self.ask_model().await,

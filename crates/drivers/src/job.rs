@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{RoleSettings, Skill};
+
 /// The job, written by Holdpoint before each attempt.
 pub const JOB_FILE: &str = "job.json";
 /// The conversation, appended by the agent turn by turn.
@@ -132,6 +134,12 @@ pub struct Job {
     /// What people said to requests for permission, oldest first: see `permission` for the words.
     #[serde(default)]
     pub permissions: Vec<String>,
+    /// What the user and the project say about the role.
+    #[serde(default)]
+    pub settings: RoleSettings,
+    /// Skills of the project that fit.
+    #[serde(default)]
+    pub skills: Vec<Skill>,
     /// Paths that are changed only with a person's yes: files, folders and globs.
     #[serde(default)]
     pub protected: Vec<String>,

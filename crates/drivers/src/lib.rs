@@ -6,6 +6,8 @@ mod hand_in;
 mod job;
 mod own;
 mod permission;
+mod role;
+mod skill;
 
 pub use event::AgentEvent;
 pub use hand_in::{
@@ -17,3 +19,5 @@ pub use job::{
 };
 pub use own::{Decoded, Own};
 pub use permission::Permission;
+pub use role::{RoleError, RoleSettings};
+pub use skill::{Skill, SkillError};

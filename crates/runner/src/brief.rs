@@ -11,6 +11,7 @@ use crate::observations;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
+use crate::roles;
 use crate::rounds::{clip, shorten};
 use crate::trouble::Trouble;
 
@@ -105,6 +106,8 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         max_turns: MAX_TURNS,
         context_tokens: None,
         permissions: permissions(run),
+        settings: roles::settings(paths, repos, run, &task.session.role)?,
+        skills: roles::skills(repos, run, task)?,
         protected: run.opened().config.risk.protected.clone(),
     })
 }

@@ -19,6 +19,7 @@ mod read;
 mod record;
 mod report;
 mod repos;
+mod roles;
 mod rounds;
 pub mod sandbox;
 mod settings;

@@ -63,6 +63,19 @@ async fn of_a_thousand_calls_in_a_turn_64_are_run_and_all_are_answered() {
 }
 
 #[tokio::test]
+async fn a_tool_that_was_taken_from_the_role_is_refused_and_handing_in_is_not() {
+    let story = vec![
+        Turn::Says("", vec![("shell", json!({"command": "echo x > ran"})), ("grep", json!({"pattern": "x"}))]),
+        done(),
+    ];
+    let (hand_in, fake) = attempt(story, |_, job| job.settings.tools = Some(vec!["grep".into()])).await;
+    assert!(matches!(hand_in, HandIn::Pulse(_)));
+    let results = results(&fake);
+    assert!(results[0].contains("`shell` was taken from this role"), "{results:?}");
+    assert!(!results[1].contains("taken") && !fake.work("ran").exists());
+}
+
+#[tokio::test]
 async fn a_circle_of_calls_is_told_and_then_ends_the_attempt() {
     let look = |path: &str| Turn::Says("", vec![("read_file", json!({"path": path}))]);
     let story: Vec<Turn> = (0..30).map(|at| look(if at % 2 == 0 { "a.txt" } else { "b.txt" })).collect();
