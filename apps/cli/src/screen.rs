@@ -87,6 +87,7 @@ impl Screen {
             | LiveName::WorkflowEvent
             | LiveName::SessionStarted
             | LiveName::SessionError
+            | LiveName::SessionNote
             | LiveName::TurnCompleted => {}
         }
     }

@@ -244,6 +244,7 @@ fn activity_name(event: &AgentEvent) -> LiveName {
         AgentEvent::ToolStarted { .. } => LiveName::TurnToolStarted,
         AgentEvent::ToolCompleted { .. } => LiveName::TurnToolCompleted,
         AgentEvent::TurnCompleted { .. } => LiveName::TurnCompleted,
+        AgentEvent::Noted { .. } => LiveName::SessionNote,
         AgentEvent::Trouble { .. } => LiveName::SessionError,
         AgentEvent::Ended { .. } => LiveName::SessionCompleted,
     }

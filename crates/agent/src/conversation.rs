@@ -1,5 +1,6 @@
 //! Where a conversation stands, from its records alone. Pure: the same records give the same next step.
 
+use crate::context;
 use crate::tools::{ask_questions, clarify, request_extension};
 use crate::turns::{Answer, Call, CallResult, Record};
 
@@ -48,7 +49,7 @@ impl Conversation {
         let Record::Assistant(answer) = &self.records[at] else { return Stand::ModelSpeaks };
         let after = &self.records[at + 1..];
         if answer.calls.is_empty() {
-            let nudged = after.iter().any(|record| matches!(record, Record::Nudge { .. }));
+            let nudged = after.iter().any(|record| matches!(record, Record::Nudge { .. } | Record::Guidance(_)));
             return if nudged { Stand::ModelSpeaks } else { Stand::Silent { nudges: self.nudges_before(at) } };
         }
         let settled: Vec<&CallResult> = after.iter().flat_map(results).collect();
@@ -83,32 +84,65 @@ impl Conversation {
                     let good = results.iter().filter(|result| result.ok);
                     worked.extend(good.filter_map(|result| calls.iter().find(|call| call.id == result.id)));
                 }
-                Record::Opening { .. } | Record::Nudge { .. } => {}
+                Record::Opening { .. }
+                | Record::Nudge { .. }
+                | Record::Begun { .. }
+                | Record::Guidance(_)
+                | Record::Compacted(_) => {}
             }
         }
         worked
     }
 
-    /// How often in a row the same call was made, up to and including this one of the last answer.
-    pub(crate) fn repeats(&self, call: &Call) -> usize {
-        let calls: Vec<&Call> = self.answers().flat_map(|answer| &answer.calls).collect();
-        let at = calls.iter().rposition(|other| other.id == call.id).map_or(0, |at| at + 1);
-        let same = |other: &&&Call| other.tool == call.tool && other.input == call.input;
-        calls[..at].iter().rev().take_while(same).count()
+    /// Whether a call of the last answer was begun, by this process or one before it.
+    pub(crate) fn was_begun(&self, call: &Call) -> bool {
+        let last = self.records.iter().rposition(|record| matches!(record, Record::Assistant(_))).unwrap_or(0);
+        self.records[last..].iter().any(|record| matches!(record, Record::Begun { id } if *id == call.id))
+    }
+
+    /// The call of the last answer with that id.
+    pub(crate) fn call(&self, id: &str) -> Option<&Call> {
+        self.answers().last()?.calls.iter().find(|call| call.id == id)
+    }
+
+    /// Where in the last answer a call stands, from 0.
+    pub(crate) fn place(&self, call: &Call) -> usize {
+        let calls = self.answers().last().map(|answer| answer.calls.as_slice()).unwrap_or_default();
+        calls.iter().position(|other| other.id == call.id).unwrap_or(0)
+    }
+
+    /// Bytes of the results of the last answer that are there.
+    pub(crate) fn shown_in_turn(&self) -> usize {
+        let last = self.records.iter().rposition(|record| matches!(record, Record::Assistant(_))).unwrap_or(0);
+        self.records[last..].iter().flat_map(results).map(|result| result.output.len()).sum()
+    }
+
+    /// The number of the last thing a person said that was taken in.
+    pub(crate) fn guided(&self) -> u64 {
+        let number = |record: &Record| {
+            if let Record::Guidance(guidance) = record { Some(guidance.number) } else { None }
+        };
+        self.records.iter().filter_map(number).max().unwrap_or(0)
+    }
+
+    /// What the model is shown.
+    pub(crate) fn context(&self) -> Vec<Record> {
+        context::of(&self.records)
     }
 
     fn answers(&self) -> impl Iterator<Item = &Answer> {
-        self.records.iter().filter_map(|record| match record {
-            Record::Assistant(answer) => Some(answer),
-            Record::Opening { .. } | Record::Results(_) | Record::Nudge { .. } => None,
-        })
+        self.records
+            .iter()
+            .filter_map(|record| if let Record::Assistant(answer) = record { Some(answer) } else { None })
     }
 
     fn nudges_before(&self, at: usize) -> u32 {
         let quiet = self.records[..at].iter().rev().take_while(|record| match record {
             Record::Nudge { .. } => true,
             Record::Assistant(answer) => answer.calls.is_empty(),
-            Record::Opening { .. } | Record::Results(_) => false,
+            // It stands between turns and says nothing about them.
+            Record::Compacted(_) => true,
+            Record::Opening { .. } | Record::Results(_) | Record::Begun { .. } | Record::Guidance(_) => false,
         });
         u32::try_from(quiet.filter(|record| matches!(record, Record::Nudge { .. })).count()).unwrap_or(u32::MAX)
     }
@@ -117,7 +151,12 @@ impl Conversation {
 fn results(record: &Record) -> &[CallResult] {
     match record {
         Record::Results(results) => results,
-        Record::Opening { .. } | Record::Assistant(_) | Record::Nudge { .. } => &[],
+        Record::Opening { .. }
+        | Record::Assistant(_)
+        | Record::Nudge { .. }
+        | Record::Begun { .. }
+        | Record::Guidance(_)
+        | Record::Compacted(_) => &[],
     }
 }
 
@@ -126,6 +165,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::turns::By;
 
     fn opening() -> Record {
         Record::Opening { system: "s".into(), user: "u".into() }
@@ -144,7 +184,15 @@ mod tests {
     }
 
     fn done(id: &str, tool: &str, ok: bool) -> Record {
-        Record::Results(vec![CallResult { id: id.into(), tool: tool.into(), ok, output: "o".into() }])
+        Record::Results(vec![CallResult {
+            id: id.into(),
+            tool: tool.into(),
+            ok,
+            output: "o".into(),
+            by: By::Tool,
+            at: None,
+            millis: 0,
+        }])
     }
 
     #[test]
@@ -193,17 +241,5 @@ mod tests {
         ];
         let conversation = Conversation::new(records);
         assert_eq!((conversation.answers_used(), conversation.extensions_used()), (3, 1));
-    }
-
-    #[test]
-    fn repeats_are_counted_without_gaps_and_with_the_same_input() {
-        let grep = |id, pattern: &str| call(id, "grep", json!({"pattern": pattern}));
-        let last = grep("5", "a");
-        let conversation = Conversation::new(vec![
-            said(vec![grep("1", "a"), grep("2", "b")]),
-            said(vec![grep("3", "a"), grep("4", "a")]),
-            said(vec![last.clone()]),
-        ]);
-        assert_eq!(conversation.repeats(&last), 3);
     }
 }

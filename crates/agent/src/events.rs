@@ -1,9 +1,16 @@
-//! The agent's voice: one line of JSON per event, flushed at once. Streamed pieces are gathered to readable sizes.
+//! The agent's voice: one line of JSON per event, flushed at once, and kept with its time in the session folder.
+//! Streamed pieces are gathered to readable sizes.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use drivers::AgentEvent;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::lines;
 
 const PIECE: usize = 160;
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -11,10 +18,17 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Where events go.
 pub(crate) struct Events<'a> {
     out: &'a mut (dyn Write + Send),
+    kept: Option<File>,
     turn: u32,
     pending: Pending,
     text: String,
     since: Instant,
+}
+
+#[derive(Serialize)]
+struct Kept<'a> {
+    at: Timestamp,
+    said: &'a AgentEvent,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,7 +39,15 @@ enum Pending {
 
 impl<'a> Events<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Self { out, turn: 0, pending: Pending::Message, text: String::new(), since: Instant::now() }
+        Self { out, kept: None, turn: 0, pending: Pending::Message, text: String::new(), since: Instant::now() }
+    }
+
+    /// Keeps everything said from now on in a file, also what a cut answer had said.
+    pub(crate) fn keep(&mut self, path: &Path) -> io::Result<()> {
+        let mut file = lines::open(path)?;
+        lines::take_in(&mut file)?;
+        self.kept = Some(file);
+        Ok(())
     }
 
     /// Says one thing now, after whatever was still gathered.
@@ -70,6 +92,9 @@ impl<'a> Events<'a> {
     fn line(&mut self, event: &AgentEvent) -> io::Result<()> {
         let mut line = serde_json::to_vec(event).expect("an event is made of strings and numbers");
         line.push(b'\n');
+        if let Some(file) = &mut self.kept {
+            lines::append(file, &Kept { at: Timestamp::now(), said: event })?;
+        }
         self.out.write_all(&line)?;
         self.out.flush()
     }

@@ -2,15 +2,26 @@
 //! Never decides what happens to the run, and reaches nothing but its session folder, its workspace and the broker.
 
 mod call_error;
+mod calls;
+mod compaction;
+mod context;
 mod conversation;
 mod events;
+mod guidance;
 mod hand_in;
+mod lines;
+mod loops;
 mod model;
+mod observations;
+mod outputs;
+mod policy;
 mod prompt;
 mod request;
+mod room;
 mod run;
 mod session;
 mod shorten;
+mod tokens;
 mod tools;
 mod turns;
 mod work;

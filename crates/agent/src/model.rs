@@ -79,7 +79,7 @@ impl Model {
         turn: u32,
         events: &mut Events<'_>,
     ) -> Result<Answer, CallError> {
-        let request = request::build(conversation.records(), self.offer, self.target.model.adapter_kind);
+        let request = request::build(&conversation.context(), self.offer, self.target.model.adapter_kind);
         let response = self.client.exec_chat_stream(self.target.clone(), request, Some(&self.options)).await?;
         let mut stream = response.stream;
         while let Some(event) = stream.next().await {

@@ -80,9 +80,17 @@ fn words(job: &Job) -> Value {
             number => iteration.number,
             of => iteration.of,
             earlier => iteration.earlier.clone(),
+            observations => iteration.observations.clone(),
         }),
         question => job.question.clone(),
         memory => job.memory.clone(),
+        instructions => job.settings.instructions.clone(),
+        tools => job.settings.tools.clone(),
+        skills => job.skills.iter().map(|skill| context! {
+            name => skill.name.as_str(),
+            description => skill.description.as_str(),
+            text => skill.text.as_str(),
+        }).collect::<Vec<_>>(),
         tried => job.tried.clone(),
         notes => job.notes.clone(),
         own_notes => job.own_notes.clone(),
@@ -208,10 +216,23 @@ pub(crate) mod tests {
     #[test]
     fn an_iteration_is_told_which_it_is_and_what_the_earlier_ones_said() {
         let earlier = vec!["iteration 1 (40 %): began".to_owned()];
-        let iteration = IterationJob { number: 2, of: 15, earlier };
+        let observations = vec!["shell failed: 2 tests failed".to_owned()];
+        let iteration = IterationJob { number: 2, of: 15, earlier, observations };
         let user = opening(&Job { iteration: Some(iteration), ..job(JobKind::Pursue) }).unwrap().user;
         assert!(user.contains("iteration 2 of at most 15"), "{user}");
         assert!(user.contains("<reflection>\niteration 1 (40 %): began\n</reflection>"), "{user}");
+        assert!(user.contains("<observation>\nshell failed: 2 tests failed\n</observation>"), "{user}");
+    }
+
+    #[test]
+    fn skills_and_the_projects_words_about_the_role_are_in_the_prompt() {
+        let text = "---\nname: migrations\ndescription: how to\nmatch: db\n---\nNever drop a column.";
+        let skills = vec![drivers::Skill::parse(text).unwrap()];
+        let settings = drivers::RoleSettings::parse("instructions = 'Speak plainly.'\ntools = ['grep']").unwrap();
+        let user = opening(&Job { skills, settings, ..job(JobKind::Code) }).unwrap().user;
+        assert!(user.contains("migrations: how to\n\n<skill>\nNever drop a column.\n</skill>"), "{user}");
+        assert!(user.contains("<instructions>\nSpeak plainly.\n</instructions>"), "{user}");
+        assert!(user.contains("only these tools are left to you: grep"), "{user}");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind) -> C
             Record::Assistant(answer) => messages.push(spoken(answer)),
             Record::Results(more) => results.extend(more),
             Record::Nudge { text } => messages.push(ChatMessage::user(text.as_str())),
+            // Never in a context: `context::of` puts words in their place.
+            Record::Begun { .. } | Record::Guidance(_) | Record::Compacted(_) => {}
         }
     }
     messages.extend(settled(&mut results));

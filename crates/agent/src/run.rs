@@ -2,12 +2,16 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use drivers::HandIn;
 
 use crate::conversation::Conversation;
 use crate::events::Events;
 use crate::model::{ClientError, Model};
+use crate::observations::ObservationLog;
+use crate::policy::Policy;
+use crate::room::Room;
 use crate::session::{SessionError, SessionFolder};
 use crate::tools::Desk;
 use crate::turns::{TurnLog, TurnsError};
@@ -64,13 +68,22 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let (log, records) = TurnLog::open(&session.turns())?;
     let path = Path::new(&job.workspace);
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
+    let observations = ObservationLog::open(&session.observations(), &records)?;
+    let mut events = Events::new(out);
+    events.keep(&session.stream())?;
+    let room = Room::of(&job);
+    let policy = Policy::new(&job.workspace, &job.protected);
     let mut work = Work {
         model: Model::new(&options.door, &job.model, (&job).into())?,
-        desk: Desk::new(workspace, &options.session, &options.door, &job),
+        desk: Arc::new(Desk::new(workspace, &options.session, &options.door, &job)),
         job,
         log,
         conversation: Conversation::new(records),
-        events: Events::new(out),
+        observations,
+        room,
+        policy,
+        guidance: session.guidance(),
+        events,
     };
     let hand_in = Box::pin(work.run()).await?;
     let hand_in = work.desk.take_along(hand_in);

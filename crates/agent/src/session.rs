@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use drivers::{HandIn, JOB_FILE, Job, RESULT_FILE, TURNS_FILE};
+use drivers::{GUIDANCE_FILE, HandIn, JOB_FILE, Job, OBSERVATIONS_FILE, RESULT_FILE, STREAM_FILE, TURNS_FILE};
 
 /// What can go wrong with the session folder.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,18 @@ impl SessionFolder {
 
     pub(crate) fn turns(&self) -> PathBuf {
         self.0.join(TURNS_FILE)
+    }
+
+    pub(crate) fn guidance(&self) -> PathBuf {
+        self.0.join(GUIDANCE_FILE)
+    }
+
+    pub(crate) fn observations(&self) -> PathBuf {
+        self.0.join(OBSERVATIONS_FILE)
+    }
+
+    pub(crate) fn stream(&self) -> PathBuf {
+        self.0.join(STREAM_FILE)
     }
 
     pub(crate) fn job(&self) -> Result<Job, SessionError> {

@@ -1,13 +1,17 @@
 //! The conversation on disk: one line of JSON per completed thing, each on the disk before anything builds on it.
 //! Never rewrites a line; only a torn last line is cut off.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use drivers::Guidance;
+use jiff::Timestamp;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::lines;
 
 /// What can go wrong with the conversation's file.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,23 @@ pub(crate) enum Record {
     Results(Vec<CallResult>),
     /// What the agent said because the model called no tool.
     Nudge { text: String },
+    /// A call that changes something is about to run. Without a result it may have run in part: never run again.
+    Begun { id: String },
+    /// What a person said while the agent worked.
+    Guidance(Guidance),
+    /// From here on the model sees a summary instead of the older records.
+    Compacted(Compacted),
+}
+
+/// What stands for the records before `before`, the opening excepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Compacted {
+    /// Index of the first record that is still shown whole; an answer of the model, or the end.
+    pub(crate) before: usize,
+    pub(crate) summary: String,
+    /// Most bytes shown of each result recorded before this record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) results: Option<usize>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -58,6 +79,12 @@ pub(crate) struct Answer {
     pub(crate) calls: Vec<Call>,
     #[serde(default)]
     pub(crate) usage: Usage,
+    /// When it was complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<Timestamp>,
+    /// How long it took.
+    #[serde(default)]
+    pub(crate) millis: u64,
 }
 
 /// A thought, kept because some APIs want it back, word for word and with its signature.
@@ -86,6 +113,31 @@ pub(crate) struct CallResult {
     pub(crate) tool: String,
     pub(crate) ok: bool,
     pub(crate) output: String,
+    #[serde(default, skip_serializing_if = "By::is_tool")]
+    pub(crate) by: By,
+    /// When it was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at: Option<Timestamp>,
+    /// How long it took.
+    #[serde(default)]
+    pub(crate) millis: u64,
+}
+
+/// Who made a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum By {
+    /// The tool.
+    #[default]
+    Tool,
+    /// The agent, instead of running one.
+    Agent,
+}
+
+impl By {
+    fn is_tool(&self) -> bool {
+        *self == Self::Tool
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,21 +157,14 @@ impl TurnLog {
     /// Opens or creates the file, for this process alone, and reads what is there.
     pub(crate) fn open(path: &Path) -> Result<(Self, Vec<Record>), TurnsError> {
         let failed = |source: io::Error| TurnsError::Io { path: path.to_owned(), source };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut file = lines::open(path).map_err(failed)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(TurnsError::Busy(path.to_owned())),
             Err(errno) => return Err(failed(errno.into())),
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        if whole < bytes.len() {
-            file.set_len(whole as u64).map_err(failed)?;
-        }
-        file.seek(SeekFrom::Start(whole as u64)).map_err(failed)?;
-        let records = decode(path, &bytes[..whole])?;
+        let bytes = lines::take_in(&mut file).map_err(failed)?;
+        let records = decode(path, &bytes)?;
         if let Some(folder) = path.parent() {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         }
@@ -128,9 +173,7 @@ impl TurnLog {
 
     /// Appends one record; when this returns, it is on the disk.
     pub(crate) fn append(&mut self, record: &Record) -> Result<(), TurnsError> {
-        let mut line = serde_json::to_vec(record).expect("a record is made of strings, numbers and JSON values");
-        line.push(b'\n');
-        let kept = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        let kept = lines::append(&mut self.file, record).and_then(|()| self.file.sync_data());
         kept.map_err(|source| TurnsError::Io { path: self.path.clone(), source })
     }
 }

@@ -1,39 +1,51 @@
 //! The agent's loop: records what is complete, then acts on it, until something is handed in.
 //!
-//! A tool whose result was not recorded before a crash runs again; a model call whose answer was recorded never does.
+//! A model call whose answer was recorded is never made again.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use drivers::{AgentEvent, HandIn, Job, PastAnswer};
+use jiff::Timestamp;
 
 use crate::AgentError;
 use crate::call_error::CallError;
+use crate::calls::result;
+use crate::compaction;
 use crate::conversation::{Conversation, Stand};
 use crate::events::Events;
+use crate::guidance;
 use crate::hand_in::{self, Siblings};
 use crate::model::Model;
+use crate::observations::ObservationLog;
+use crate::policy::Policy;
 use crate::prompt::{self, Opening};
+use crate::room::Room;
 use crate::shorten;
-use crate::tools::{Desk, Offer, Tool, ask_questions, clarify, request_extension};
-use crate::turns::{Answer, Call, CallResult, Record, TurnLog};
+use crate::tools::{Desk, Tool, ask_questions, clarify, request_extension};
+use crate::turns::{Answer, By, Call, Record, TurnLog};
 
 const MOST_NUDGES: u32 = 2;
 const MORE_TRIES: u32 = 2;
-const REPEATS_WARNED: usize = 4;
-const REPEATS_ENDED: usize = 8;
 
 /// One attempt at a job.
 pub(crate) struct Work<'a> {
     pub(crate) job: Job,
-    pub(crate) desk: Desk,
+    pub(crate) desk: Arc<Desk>,
     pub(crate) model: Model,
     pub(crate) log: TurnLog,
     pub(crate) conversation: Conversation,
+    pub(crate) observations: ObservationLog,
+    pub(crate) room: Room,
+    pub(crate) policy: Policy,
+    /// Where people's words to the working agent come in.
+    pub(crate) guidance: PathBuf,
     pub(crate) events: Events<'a>,
 }
 
 /// Whether a step ended the attempt.
-enum Step {
+pub(crate) enum Step {
     GoOn,
     HandIn(HandIn),
 }
@@ -60,7 +72,8 @@ impl Work<'_> {
         match hand_in::decide(self.job.kind, &pending, self.siblings()).chosen {
             None | Some((_, HandIn::Questions { .. } | HandIn::Said { .. } | HandIn::Extension { .. })) => Ok(()),
             Some((call, _)) => {
-                self.settled(vec![result(call, false, format!("not accepted: {reason}"))], Duration::ZERO)
+                let words = format!("not accepted: {reason}");
+                self.settled(vec![result(call, false, words, By::Tool, Duration::ZERO)])
             }
         }
     }
@@ -71,9 +84,17 @@ impl Work<'_> {
     }
 
     async fn step(&mut self) -> Result<Step, AgentError> {
+        let between_turns = matches!(self.conversation.stand(), Stand::ModelSpeaks | Stand::Silent { .. });
+        if between_turns && self.take_guidance()? {
+            return Ok(Step::GoOn);
+        }
         match self.conversation.stand() {
             Stand::Empty => {
                 let Opening { system, user } = prompt::opening(&self.job)?;
+                let skills: Vec<&str> = self.job.skills.iter().map(|skill| skill.name.as_str()).collect();
+                if !skills.is_empty() {
+                    self.say(AgentEvent::Noted { text: format!("skills that fit: {}", skills.join(", ")) })?;
+                }
                 self.record(Record::Opening { system, user })
             }
             Stand::ModelSpeaks => self.ask_model().await,
@@ -90,19 +111,44 @@ impl Work<'_> {
         }
     }
 
+    /// What people said since the last turn goes into the conversation, once.
+    fn take_guidance(&mut self) -> Result<bool, AgentError> {
+        let new = guidance::after(&self.guidance, self.conversation.guided())?;
+        let any = !new.is_empty();
+        for guidance in new {
+            let text = format!("{} said: {}", guidance.by, shorten::one_line(&guidance.text, 400));
+            self.record(Record::Guidance(guidance))?;
+            self.say(AgentEvent::Noted { text })?;
+        }
+        Ok(any)
+    }
+
+    fn unheard(&self) -> Result<bool, AgentError> {
+        Ok(!guidance::after(&self.guidance, self.conversation.guided())?.is_empty())
+    }
+
     async fn ask_model(&mut self) -> Result<Step, AgentError> {
         let turn = self.conversation.turns() + 1;
         if turn > self.job.max_turns {
             let most = self.job.max_turns;
             return Ok(gave_up(format!("nothing was handed in within {most} model calls, the limit of this job")));
         }
+        self.make_room().await?;
         let mut tries = 0;
+        let mut overflowed = false;
         loop {
             self.say(AgentEvent::TurnStarted { turn })?;
             tries += 1;
+            let begun = Instant::now();
             match self.model.answer(&self.conversation, turn, &mut self.events).await {
-                Ok(answer) => return self.answered(turn, answer),
+                Ok(answer) => return self.answered(turn, answer, begun.elapsed()),
                 Err(CallError::Budget(reason)) => return Ok(Step::HandIn(HandIn::BudgetSpent { reason })),
+                Err(CallError::Lasting(reason)) if !overflowed && compaction::is_overflow(&reason) => {
+                    overflowed = true;
+                    if !self.make_room_after(&reason).await? {
+                        return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
+                    }
+                }
                 Err(CallError::Lasting(reason)) => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
                 Err(CallError::Passing(reason)) if tries > MORE_TRIES => {
                     let reason = format!("{reason}; tried {tries} times");
@@ -117,60 +163,28 @@ impl Work<'_> {
         }
     }
 
-    fn answered(&mut self, turn: u32, answer: Answer) -> Result<Step, AgentError> {
+    fn answered(&mut self, turn: u32, mut answer: Answer, took: Duration) -> Result<Step, AgentError> {
+        answer.at = Some(Timestamp::now());
+        answer.millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let (input_tokens, output_tokens) = (answer.usage.input, answer.usage.output);
         self.record(Record::Assistant(answer))?;
         self.say(AgentEvent::TurnCompleted { turn, input_tokens, output_tokens })?;
         Ok(Step::GoOn)
     }
 
-    /// Runs the open calls in order; those that hand in come last.
-    async fn settle(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
-        for call in pending {
-            let repeats = self.conversation.repeats(call);
-            if repeats >= REPEATS_ENDED {
-                return Ok(gave_up(format!(
-                    "the model called `{}` {repeats} times in a row with the same input",
-                    call.tool
-                )));
-            }
-            if let Some(Tool::Block(_)) = Tool::named(self.job.kind, &call.tool) {
-                continue;
-            }
-            self.started(call)?;
-            let begun = Instant::now();
-            let (ok, output) = self.execute(call, repeats).await;
-            self.settled(vec![result(call, ok, output)], begun.elapsed())?;
-        }
-        self.settle_blocks(pending)
-    }
-
-    async fn execute(&self, call: &Call, repeats: usize) -> (bool, String) {
-        let kind = Offer::from(&self.job);
-        if repeats >= REPEATS_WARNED {
-            let words = "times in a row; it was not run again. Do something else, or hand in what you have";
-            return (false, format!("this very call was made {repeats} {words}"));
-        }
-        match Tool::named(kind, &call.tool) {
-            Some(Tool::Work(tool)) => match tool.run(&self.desk, &call.input).await {
-                Ok(output) => (true, output),
-                Err(error) => (false, error.to_string()),
-            },
-            Some(Tool::Block(_)) | None => {
-                let names: Vec<&str> = Tool::of(kind).iter().map(|tool| tool.definition().name).collect();
-                (false, format!("there is no tool `{}`; the tools are: {}", call.tool, names.join(", ")))
-            }
-        }
-    }
-
-    fn settle_blocks(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
+    pub(crate) fn settle_blocks(&mut self, pending: &[Call]) -> Result<Step, AgentError> {
         let decided = hand_in::decide(self.job.kind, pending, self.siblings());
         self.refuse(&decided.refused)?;
         match decided.chosen {
             None => Ok(Step::GoOn),
             Some((call, hand_in)) => match self.result_of(&hand_in) {
                 Some(output) => {
-                    self.settled(vec![result(call, true, output)], Duration::ZERO)?;
+                    self.settled(vec![result(call, true, output, By::Tool, Duration::ZERO)])?;
+                    Ok(Step::GoOn)
+                }
+                None if hand_in.is_work() && self.unheard()? => {
+                    let words = "not handed in yet: a person said something meanwhile; take it in, then hand in again";
+                    self.refuse(&[(call, words.to_owned())])?;
                     Ok(Step::GoOn)
                 }
                 None => {
@@ -200,6 +214,7 @@ impl Work<'_> {
             | HandIn::Review(_)
             | HandIn::Answer { .. }
             | HandIn::Reflection(_)
+            | HandIn::Permission { .. }
             | HandIn::ModelFailed { .. }
             | HandIn::BudgetSpent { .. }
             | HandIn::GaveUp { .. } => None,
@@ -221,15 +236,6 @@ impl Work<'_> {
         }
     }
 
-    /// In one record: after a crash either all of them are refused or the whole is decided again, to the same end.
-    fn refuse(&mut self, refused: &[(&Call, String)]) -> Result<(), AgentError> {
-        for (call, _) in refused {
-            self.started(call)?;
-        }
-        let result = |(call, words): &(&Call, String)| result(call, false, words.clone());
-        self.settled(refused.iter().map(result).collect(), Duration::ZERO)
-    }
-
     fn siblings(&self) -> Siblings {
         let Stand::Open { settled, .. } = self.conversation.stand() else { return Siblings::Worked };
         let works = |name: &str| !matches!(Tool::named(self.job.kind, name), Some(Tool::Block(_)));
@@ -237,48 +243,17 @@ impl Work<'_> {
         if failed { Siblings::Failed } else { Siblings::Worked }
     }
 
-    fn started(&mut self, call: &Call) -> Result<(), AgentError> {
-        self.say(AgentEvent::ToolStarted {
-            turn: self.conversation.turns(),
-            call: call.id.clone(),
-            tool: call.tool.clone(),
-            input: shorten::one_line(&call.input.to_string(), 200),
-        })
-    }
-
-    fn settled(&mut self, results: Vec<CallResult>, took: Duration) -> Result<(), AgentError> {
-        if results.is_empty() {
-            return Ok(());
-        }
-        self.record(Record::Results(results.clone()))?;
-        for CallResult { id, tool, ok, output } in results {
-            self.say(AgentEvent::ToolCompleted {
-                turn: self.conversation.turns(),
-                call: id,
-                tool,
-                ok,
-                output: shorten::tail(output.trim_end(), 400),
-                millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            })?;
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, record: Record) -> Result<Step, AgentError> {
+    pub(crate) fn record(&mut self, record: Record) -> Result<Step, AgentError> {
         self.log.append(&record)?;
         self.conversation.push(record);
         Ok(Step::GoOn)
     }
 
-    fn say(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+    pub(crate) fn say(&mut self, event: AgentEvent) -> Result<(), AgentError> {
         self.events.say(&event).map_err(AgentError::Events)
     }
 }
 
-fn result(call: &Call, ok: bool, output: String) -> CallResult {
-    CallResult { id: call.id.clone(), tool: call.tool.clone(), ok, output }
-}
-
-fn gave_up(reason: String) -> Step {
+pub(crate) fn gave_up(reason: String) -> Step {
     Step::HandIn(HandIn::GaveUp { reason })
 }

@@ -65,6 +65,11 @@ pub enum AgentEvent {
         /// Tokens received.
         output_tokens: u64,
     },
+    /// Something about the conversation itself: a person was heard, older turns were condensed.
+    Noted {
+        /// What.
+        text: String,
+    },
     /// Something went wrong that the agent copes with.
     Trouble {
         /// What.

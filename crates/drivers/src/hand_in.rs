@@ -49,6 +49,11 @@ pub enum HandIn {
         /// Why.
         reason: String,
     },
+    /// A call that needs a person's yes; the conversation goes on when they have spoken.
+    Permission {
+        /// What, why, and which call it is.
+        request: String,
+    },
     /// The model could not be reached or refused, after all retries.
     ModelFailed {
         /// What it said.
@@ -86,9 +91,33 @@ impl HandIn {
             Self::Reflection(_) => "reflection",
             Self::Questions { .. } => "questions",
             Self::Extension { .. } => "extension",
+            Self::Permission { .. } => "permission",
             Self::ModelFailed { .. } => "model_failed",
             Self::BudgetSpent { .. } => "budget_spent",
             Self::GaveUp { .. } => "gave_up",
+        }
+    }
+
+    /// Whether it is the work itself, and neither a question nor trouble.
+    #[must_use]
+    pub fn is_work(&self) -> bool {
+        match self {
+            Self::Plan(_)
+            | Self::Tasks(_)
+            | Self::Scope(_)
+            | Self::Research(_)
+            | Self::Pulse(_)
+            | Self::Handoff(_)
+            | Self::Review(_)
+            | Self::Answer { .. }
+            | Self::Reflection(_) => true,
+            Self::Said { .. }
+            | Self::Questions { .. }
+            | Self::Extension { .. }
+            | Self::Permission { .. }
+            | Self::ModelFailed { .. }
+            | Self::BudgetSpent { .. }
+            | Self::GaveUp { .. } => false,
         }
     }
 
@@ -106,7 +135,7 @@ impl HandIn {
             Self::Said { .. } => kind == JobKind::Converse,
             Self::Answer { .. } => matches!(kind, JobKind::Answer | JobKind::Discuss),
             Self::Reflection(_) => kind == JobKind::Pursue,
-            Self::Questions { .. } | Self::Extension { .. } => {
+            Self::Questions { .. } | Self::Extension { .. } | Self::Permission { .. } => {
                 !matches!(kind, JobKind::Review | JobKind::Answer | JobKind::Discuss)
             }
             Self::ModelFailed { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,

@@ -1,6 +1,10 @@
 //! What our own agent is given: a file in the attempt's session folder.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{RoleSettings, Skill};
 
 /// The job, written by Holdpoint before each attempt.
 pub const JOB_FILE: &str = "job.json";
@@ -15,6 +19,44 @@ pub const DIFF_FILE: &str = "diff.patch";
 pub const NOTES_FILE: &str = "notes.jsonl";
 /// The index of the repository for searches by meaning, kept by the agent.
 pub const INDEX_FILE: &str = "index.db";
+/// What each tool call came to: one line of JSON each, appended by the agent.
+pub const OBSERVATIONS_FILE: &str = "observations.jsonl";
+/// Everything the agent says, piece by piece, with times.
+pub const STREAM_FILE: &str = "stream.jsonl";
+
+/// What one tool call came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Observation {
+    /// `tool_execution`, or `refusal` when the agent answered instead of a tool.
+    #[serde(rename = "type")]
+    pub kind: ObservationKind,
+    /// The tool.
+    pub source: String,
+    /// What it was given.
+    pub input: Value,
+    /// What it said, shortened.
+    pub output: Option<String>,
+    /// Whether it worked.
+    pub success: bool,
+    /// What went wrong, shortened.
+    pub error: Option<String>,
+    /// How long it took.
+    pub execution_time_ms: u64,
+    /// When it was there.
+    #[serde(default)]
+    pub at: Option<Timestamp>,
+}
+
+/// Where an observation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationKind {
+    /// A tool ran.
+    ToolExecution,
+    /// No tool ran: unknown, interrupted, repeated or one too many.
+    Refusal,
+}
 
 /// One attempt's job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +124,18 @@ pub struct Job {
     /// How often this conversation asked for more time and got it.
     #[serde(default)]
     pub extensions: u32,
+    /// What people said to requests for permission, oldest first: see `permission` for the words.
+    #[serde(default)]
+    pub permissions: Vec<String>,
+    /// What the user and the project say about the role.
+    #[serde(default)]
+    pub settings: RoleSettings,
+    /// Skills of the project that fit.
+    #[serde(default)]
+    pub skills: Vec<Skill>,
+    /// Paths that are changed only with a person's yes: files, folders and globs.
+    #[serde(default)]
+    pub protected: Vec<String>,
     /// Minutes the attempt has.
     #[serde(default)]
     pub minutes: Option<u32>,
@@ -90,6 +144,9 @@ pub struct Job {
     /// Whether the broker can look words up on the web.
     #[serde(default)]
     pub web_search: bool,
+    /// Tokens the model can take in at once; `None`: what is known of its family.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
 }
 
 /// What a stage wants from its agent.
@@ -187,6 +244,9 @@ pub struct IterationJob {
     /// What was said at the end of the earlier ones, oldest first; older ones shortened.
     #[serde(default)]
     pub earlier: Vec<String>,
+    /// What the last calls of the iteration before came to, oldest first, in a line each.
+    #[serde(default)]
+    pub observations: Vec<String>,
 }
 
 /// A note an agent took for itself.

@@ -6,6 +6,9 @@ mod guidance;
 mod hand_in;
 mod job;
 mod own;
+mod permission;
+mod role;
+mod skill;
 
 pub use event::AgentEvent;
 pub use guidance::{GUIDANCE_FILE, Guidance};
@@ -13,7 +16,10 @@ pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };
 pub use job::{
-    DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, NOTES_FILE, PastAnswer, PulseJob,
-    RESULT_FILE, TURNS_FILE,
+    DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, NOTES_FILE, OBSERVATIONS_FILE, Observation,
+    ObservationKind, PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
 };
 pub use own::{Decoded, Own};
+pub use permission::Permission;
+pub use role::{RoleError, RoleSettings};
+pub use skill::{Skill, SkillError};

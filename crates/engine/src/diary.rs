@@ -127,6 +127,11 @@ pub enum Note {
         /// Tokens received.
         output_tokens: u64,
     },
+    /// Something about the conversation itself, in its newest turn.
+    Noted {
+        /// What.
+        text: String,
+    },
     /// Something went wrong.
     Trouble {
         /// What.

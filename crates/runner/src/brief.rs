@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Reflection, Run, Task, TaskStatus, Work};
-use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, PulseJob};
+use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, Permission, PulseJob};
 use engine::Job;
 
 use crate::git::CappedDiff;
 use crate::laid;
+use crate::observations;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
+use crate::roles;
 use crate::rounds::{clip, shorten};
 use crate::trouble::Trouble;
 
@@ -87,7 +89,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         spec: desk.given(ArtifactKind::Spec)?,
         plan: desk.plan(),
         pulse: desk.pulse(),
-        iteration: desk.iteration(),
+        iteration: desk.iteration(paths),
         question: match &task.purpose {
             Purpose::Answer { question } => Some(question.clone()),
             Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => None,
@@ -105,6 +107,11 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
         web_search: false,
+        context_tokens: None,
+        permissions: permissions(run),
+        settings: roles::settings(paths, repos, run, &task.session.role)?,
+        skills: roles::skills(repos, run, task)?,
+        protected: run.opened().config.risk.protected.clone(),
     })
 }
 
@@ -257,14 +264,16 @@ impl Desk<'_> {
         })
     }
 
-    fn iteration(&self) -> Option<IterationJob> {
+    fn iteration(&self, paths: &Paths) -> Option<IterationJob> {
         let Purpose::Iterate { number } = self.task.purpose else { return None };
         let index = self.run.opened().playbook.index_of(&self.task.stage)?;
         let Work::Pursue { iterations } = self.run.stage(index).work else { return None };
         let granted = self.run.stages.get(index)?.iterations_granted;
         let earlier: Vec<String> =
             self.run.reflections.iter().zip(1..).map(|(said, number)| reflection_text(number, said)).collect();
-        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier) })
+        let before = domain::Session { visit: self.task.session.visit.checked_sub(1)?, ..self.task.session.clone() };
+        let observations = observations::last_lines(&paths.session(&self.run.id, &before));
+        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier), observations })
     }
 }
 
@@ -323,6 +332,13 @@ fn answers(run: &Run, task: &AgentTask) -> Vec<PastAnswer> {
     of_session
         .map(|answer| PastAnswer { question: answer.question.question.clone(), answer: answer.answer.clone() })
         .collect()
+}
+
+/// What people said to agents that asked for permission; word for word, because it is compared.
+fn permissions(run: &Run) -> Vec<String> {
+    let of_person = |note: &&Note| matches!(note.kind, NoteKind::Guidance | NoteKind::Feedback);
+    let said = run.notes.iter().filter(of_person).filter(|note| Permission::is_said_in(&note.text));
+    said.map(|note| note.text.clone()).collect()
 }
 
 /// How often earlier processes of the conversation asked for more time.

@@ -90,6 +90,7 @@ fn note(event: &AgentEvent) -> Option<Note> {
         AgentEvent::TurnCompleted { turn, input_tokens, output_tokens } => {
             Note::TurnEnded { turn, input_tokens, output_tokens }
         }
+        AgentEvent::Noted { text } => Note::Noted { text },
         AgentEvent::Trouble { message } => Note::Trouble { message },
         AgentEvent::Ended { hand_in } => Note::Ended { word: hand_in },
     })

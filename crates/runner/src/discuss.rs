@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use broker::calls::CallRecord;
 use domain::{Micros, ModelName};
-use drivers::{AgentEvent, Decoded, HandIn, JOB_FILE, Job, JobKind, Own, RESULT_FILE};
+use drivers::{AgentEvent, Decoded, HandIn, JOB_FILE, Job, JobKind, Own, RESULT_FILE, RoleSettings};
 use engine::Channel;
 use futures_util::StreamExt as _;
 
@@ -172,6 +172,11 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         minutes: None,
         max_turns: MAX_TURNS,
         web_search: false,
+        context_tokens: None,
+        permissions: Vec::new(),
+        protected: Vec::new(),
+        settings: RoleSettings::default(),
+        skills: Vec::new(),
     }
 }
 

@@ -70,6 +70,7 @@ pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn) -
         | HandIn::Extension { .. }
         | HandIn::ModelFailed { .. }
         | HandIn::BudgetSpent { .. }
+        | HandIn::Permission { .. }
         | HandIn::GaveUp { .. } => Ok(Err(Refused("nothing was handed in".to_owned()))),
     }
 }

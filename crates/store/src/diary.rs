@@ -14,6 +14,8 @@ use crate::fault::{fault, fault_at};
 
 const SCHEMA: &str = include_str!("../migrations/D1__conversations.sql");
 const VERSION: i64 = 1;
+/// Who says what no person and no agent said.
+const NOTER: &str = "holdpoint";
 
 /// The open file.
 pub struct Diary {
@@ -231,13 +233,8 @@ impl Writer<'_> {
             Note::TurnBegun { turn } => self.begin_turn(*turn),
             Note::Said { turn, text } => self.append("turn_messages", *turn, text),
             Note::Thought { turn, text } => self.append("turn_thoughts", *turn, text),
-            Note::Told { turn, by, text } => {
-                self.turn(*turn)?;
-                let sql =
-                    "INSERT INTO turn_messages (session, turn, position, said_by, text) VALUES (?1, ?2, ?3, ?4, ?5)";
-                let position = self.next(*turn)?;
-                self.connection.prepare_cached(sql)?.execute(params![self.id(), turn, position, by, text]).map(drop)
-            }
+            Note::Told { turn, by, text } => self.told(*turn, by, text),
+            Note::Noted { text } => self.told(self.newest()?, NOTER, text),
             Note::ToolBegun { turn, call, tool, input } => {
                 self.turn(*turn)?;
                 let sql = "INSERT INTO turn_tools (session, turn, position, call, tool, input)
@@ -266,6 +263,18 @@ impl Writer<'_> {
 
     fn id(&self) -> &str {
         self.page.session.as_str()
+    }
+
+    fn told(&self, turn: u32, by: &str, text: &str) -> rusqlite::Result<()> {
+        self.turn(turn)?;
+        let sql = "INSERT INTO turn_messages (session, turn, position, said_by, text) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let position = self.next(turn)?;
+        self.connection.prepare_cached(sql)?.execute(params![self.id(), turn, position, by, text]).map(drop)
+    }
+
+    fn newest(&self) -> rusqlite::Result<u32> {
+        let sql = "SELECT coalesce(max(number), 1) FROM turns WHERE session = ?1";
+        self.connection.prepare_cached(sql)?.query_row([self.id()], |row| row.get(0))
     }
 
     fn set(&self, column: &str, value: &str) -> rusqlite::Result<()> {

@@ -75,6 +75,9 @@ pub enum LiveName {
     /// An agent is in trouble.
     #[serde(rename = "session:error")]
     SessionError,
+    /// Something about an agent's conversation: a person was heard, older turns were condensed.
+    #[serde(rename = "session:note")]
+    SessionNote,
     /// A model call began.
     #[serde(rename = "turn:started")]
     TurnStarted,

@@ -141,6 +141,32 @@ async fn a_decision_that_is_not_allowed_changes_nothing_whatever_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_word_reaches_the_agent_at_work_and_nobody_else() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("linger for ever", "running").await;
+    let run = bench.wait_for(id(&run), |run| run["stages"][0]["state"] == "active").await;
+    let path = |session: &str| format!("/api/sessions/{session}/message");
+    let session = format!("{}.planner-1", id(&run));
+    let (status, told) = bench.post(&path(&session), &json!({"text": "use the blue one"})).await;
+    assert_eq!(status, StatusCode::OK, "{told}");
+    let (_, events) = bench.get(&format!("/api/runs/{}/events", id(&run))).await;
+    let given = events.as_array().unwrap().iter().find(|event| event["type"] == "GUIDANCE_GIVEN").unwrap();
+    assert_eq!(
+        (&given["payload"]["text"], &given["payload"]["by"]["name"]),
+        (&json!("use the blue one"), &json!("ada"))
+    );
+    let (status, problem) = bench.post(&path(&format!("{}.planner-9", id(&run))), &json!({"text": "x"})).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("session_not_active")), "{problem}");
+    assert_eq!(bench.post(&path(&session), &json!({"text": ""})).await.0, StatusCode::BAD_REQUEST);
+    let waiting = bench.run_until("add a page", "awaiting_approval").await;
+    let (status, _) = bench.post(&path(&format!("{}.planner-1", id(&waiting))), &json!({"text": "x"})).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let (status, _) = bench.post(&format!("/api/runs/{}/message", id(&waiting)), &json!({"text": "for later"})).await;
+    assert_eq!(status, StatusCode::OK, "a run can be told something while nobody works");
+    assert_eq!(bench.post(&path("zzz"), &json!({"text": "x"})).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_paused_and_goes_on_once() {
     let bench = Bench::start().await;
     let run = bench.run_until("linger for ever", "running").await;

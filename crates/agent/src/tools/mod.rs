@@ -158,6 +158,33 @@ impl Tool {
 }
 
 impl WorkTool {
+    /// Whether it may change something; then it runs alone and in order.
+    pub(crate) fn changes(self) -> bool {
+        match self {
+            Self::WriteFile
+            | Self::EditFile
+            | Self::MultiEdit
+            | Self::Shell
+            | Self::TakeNote
+            | Self::AddLineComment
+            | Self::AddFileComment
+            | Self::AddReviewComment => true,
+            Self::ReadFile
+            | Self::ListDirectory
+            | Self::GlobSearch
+            | Self::Grep
+            | Self::SemanticSearch
+            | Self::WebCodeSearch
+            | Self::GetDiff
+            | Self::GetScopeCard => false,
+        }
+    }
+
+    /// Whether a call that a crash broke off may be run again: edits find their plan, and are not made twice.
+    pub(crate) fn repeats(self) -> bool {
+        matches!(self, Self::WriteFile | Self::EditFile | Self::MultiEdit) || !self.changes()
+    }
+
     pub(crate) async fn run(self, desk: &Desk, input: &Value) -> Result<String, ToolError> {
         match self {
             Self::ReadFile => read_file::run(desk, parse("read_file", input)?),

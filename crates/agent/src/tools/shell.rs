@@ -2,7 +2,7 @@
 //! Never waits longer than its limit, never keeps more output than it may.
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
 use super::{Definition, Desk, ToolError};
+use crate::outputs;
 
 const DEFAULT_SECONDS: u64 = 120;
 const MOST_SECONDS: u64 = 600;
@@ -162,7 +163,7 @@ impl Output {
         if self.total <= HEAD + TAIL {
             return Ok(String::from_utf8_lossy(&self.kept).trim_end().to_owned());
         }
-        let path = self.keep(outputs)?;
+        let name = outputs::keep(outputs, &self.kept)?;
         let head = String::from_utf8_lossy(&self.kept[..HEAD]).into_owned();
         let end = if self.overflow.len() >= TAIL { &self.overflow } else { &self.kept };
         let mut tail = end[end.len().saturating_sub(TAIL)..].to_vec();
@@ -171,16 +172,8 @@ impl Output {
             tail.drain(..tail.len() - TAIL);
         }
         let tail = String::from_utf8_lossy(&tail).trim_end().to_owned();
-        let left_out = self.total - HEAD - TAIL;
-        Ok(format!("{head}\n… ({left_out} bytes left out; the whole output is in `{}`) …\n{tail}", path.display()))
-    }
-
-    fn keep(&self, outputs: &Path) -> std::io::Result<PathBuf> {
-        std::fs::create_dir_all(outputs)?;
-        let number = std::fs::read_dir(outputs)?.count() + 1;
-        let path = outputs.join(format!("{number:04}.log"));
-        std::fs::write(&path, &self.kept)?;
-        Ok(path)
+        let kept = String::from_utf8_lossy(&self.kept);
+        Ok(format!("{head}\n{}\n{tail}", outputs::left_out(self.total - HEAD - TAIL, &name, &kept)))
     }
 }
 
@@ -236,8 +229,8 @@ mod tests {
         let shown = sh(&desk, "seq 1 100000", None).await.unwrap();
         assert!(shown.starts_with("1\n2\n") && shown.ends_with("\n99999\n100000"), "{}", &shown[..40]);
         assert!(shown.len() < HEAD + TAIL + 300);
-        let kept = std::fs::read_to_string(desk.outputs.join("0001.log")).unwrap();
-        assert!(shown.contains("0001.log"));
+        let kept = std::fs::read_to_string(desk.outputs.join("output-1.txt")).unwrap();
+        assert!(shown.contains("output-1.txt"));
         assert_eq!(kept.lines().count(), 100_000);
     }
 
@@ -246,7 +239,7 @@ mod tests {
         let (_folder, desk) = desk(&[]);
         let shown = sh(&desk, "head -c 20000000 /dev/zero | tr '\\0' x; echo; echo the end", None).await.unwrap();
         assert!(shown.ends_with("the end"));
-        let kept = std::fs::metadata(desk.outputs.join("0001.log")).unwrap().len();
+        let kept = std::fs::metadata(desk.outputs.join("output-1.txt")).unwrap().len();
         assert_eq!(kept, MOST_KEPT as u64);
     }
 }

@@ -18,7 +18,7 @@ pub(super) enum Text {
 /// Reads a whole text file.
 pub(super) fn read(desk: &Desk, path: &str) -> Result<Text, ToolError> {
     let io = |source| ToolError::Io { what: format!("`{path}` cannot be read"), source };
-    let file = desk.workspace.open_file(path)?;
+    let file = desk.kept_output(path).map_or_else(|| desk.workspace.open_file(path), Ok)?;
     let size = file.metadata().map_err(io)?.len();
     if size > MOST_BYTES {
         return Err(ToolError::Refused(format!(
@@ -43,6 +43,9 @@ pub(super) fn read(desk: &Desk, path: &str) -> Result<Text, ToolError> {
 
 /// Reads a file that is to be changed: only UTF-8 can be written back as it was.
 pub(super) fn for_change(desk: &Desk, path: &str) -> Result<String, ToolError> {
+    if desk.kept_output(path).is_some() {
+        return Err(ToolError::Refused(format!("`{path}` is the output of a command, kept to be read; it is no file")));
+    }
     match read(desk, path)? {
         Text::Utf8(text) => Ok(text),
         Text::Foreign(_) => Err(ToolError::Refused(format!(

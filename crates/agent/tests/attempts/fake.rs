@@ -1,16 +1,20 @@
 //! A broker for tests: answers on a unix socket from a list of turns, in both APIs, streamed.
 
+use std::convert::Infallible;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use drivers::{AgentEvent, HandIn, Job, JobKind, PastAnswer};
+use drivers::{AgentEvent, Guidance, HandIn, Job, JobKind, Observation, PastAnswer};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// What the model does at one call.
 #[derive(Clone)]
@@ -21,13 +25,29 @@ pub(crate) enum Turn {
     Thinks(&'static str, (&'static str, Value)),
     /// The stream ends in the middle.
     Cut,
+    /// The stream says this and then nothing more, for ever.
+    Stalls(&'static str),
+    /// The request is taken and never answered.
+    Hangs,
     /// An HTTP error.
     Fails(u16, Value),
 }
 
 struct Model {
     turns: Vec<Turn>,
+    /// Answers to requests for a summary, one after the other; with these the turns, too, are played one after the
+    /// other, because the requests no longer show how many there were.
+    summaries: Option<Vec<Turn>>,
     requests: Vec<Value>,
+    /// Told when a request will get no (more) answer.
+    waiting: Arc<Notify>,
+}
+
+impl Turn {
+    /// Faults are played once each.
+    fn is_fault(&self) -> bool {
+        matches!(self, Self::Cut | Self::Fails(..) | Self::Stalls(_) | Self::Hangs)
+    }
 }
 
 pub(crate) struct Fake {
@@ -42,7 +62,8 @@ impl Fake {
         for name in ["session", "door", "work"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let model = Arc::new(Mutex::new(Model { turns, requests: Vec::new() }));
+        let model =
+            Arc::new(Mutex::new(Model { turns, summaries: None, requests: Vec::new(), waiting: Arc::default() }));
         let router = Router::new()
             .route("/openai/v1/chat/completions", post(chat))
             .route("/anthropic/v1/messages", post(messages))
@@ -55,6 +76,13 @@ impl Fake {
     /// What the model will do, where it follows from the folder.
     pub(crate) fn play(&self, turns: Vec<Turn>) {
         self.model.lock().unwrap().turns = turns;
+    }
+
+    /// A fake for conversations that are condensed.
+    pub(crate) async fn condensing(turns: Vec<Turn>, summaries: Vec<Turn>) -> Self {
+        let fake = Self::new(turns).await;
+        fake.model.lock().unwrap().summaries = Some(summaries);
+        fake
     }
 
     pub(crate) fn work(&self, path: &str) -> PathBuf {
@@ -74,13 +102,17 @@ impl Fake {
         serde_json::from_value(value).unwrap()
     }
 
-    /// Runs one attempt as Holdpoint would: the job is written, an old result removed.
-    pub(crate) async fn attempt(&mut self, job: &Job) -> HandIn {
+    pub(crate) fn put_job(&self, job: &Job) {
         std::fs::write(self.session("job.json"), serde_json::to_vec(job).unwrap()).unwrap();
         match std::fs::remove_file(self.session("result.json")) {
             Ok(()) => {}
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
         }
+    }
+
+    /// Runs one attempt as Holdpoint would: the job is written, an old result removed.
+    pub(crate) async fn attempt(&mut self, job: &Job) -> HandIn {
+        self.put_job(job);
         let options =
             agent::Options { session: self.folder.path().join("session"), door: self.folder.path().join("door") };
         let mut out = Vec::new();
@@ -99,6 +131,27 @@ impl Fake {
 
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.model.lock().unwrap().requests.clone()
+    }
+
+    /// Waits until a request hangs.
+    pub(crate) async fn hangs(&self) {
+        let waiting = Arc::clone(&self.model.lock().unwrap().waiting);
+        waiting.notified().await;
+    }
+
+    /// What a person says to the working agent, as Holdpoint writes it down.
+    pub(crate) fn tell(&self, number: u32, text: &str) {
+        let at = "2026-01-01T00:00:00Z".parse().unwrap();
+        let said = Guidance { number: number.into(), by: "ada".into(), text: text.into(), at };
+        let line = serde_json::to_string(&said).unwrap() + "\n";
+        let mut file =
+            std::fs::OpenOptions::new().create(true).append(true).open(self.session("guidance.jsonl")).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn observations(&self) -> Vec<Observation> {
+        let text = std::fs::read_to_string(self.session("observations.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     pub(crate) fn calls(&self) -> usize {
@@ -121,25 +174,62 @@ pub(crate) fn write(path: &Path, text: &str) {
 }
 
 /// The turn follows from the number of answers in the request, so that a repeated call gets the same answer,
-/// except that faults are played once each.
+/// except that faults are played once each. A call that was interrupted is made again, as a model would.
 fn next(model: &Mutex<Model>, body: &Bytes) -> Turn {
     let mut model = model.lock().unwrap();
     let request: Value = serde_json::from_slice(body).unwrap();
-    let spoken =
-        request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant").count();
-    let turn = match model.turns.iter().position(|turn| matches!(turn, Turn::Cut | Turn::Fails(..))) {
+    let messages = request["messages"].as_array().unwrap().clone();
+    model.requests.push(request);
+    if model.summaries.is_some() {
+        let Model { turns, summaries: Some(summaries), .. } = &mut *model else { unreachable!() };
+        return if is_summary(&messages) { summaries.remove(0) } else { turns.remove(0) };
+    }
+    let (mut spoken, mut again) = (0, Vec::new());
+    for message in &messages {
+        if message["role"] == "assistant" {
+            spoken += usize::from(again.is_empty());
+            again.clear();
+        }
+        if message["content"].as_str().is_some_and(|text| text.starts_with("Error: interrupted:")) {
+            again.push(message["tool_call_id"].clone());
+        }
+    }
+    if !again.is_empty() {
+        let calls = messages.iter().flat_map(|message| message["tool_calls"].as_array().into_iter().flatten());
+        let redone = calls.filter(|call| again.contains(&call["id"])).map(|call| {
+            let tool = call["function"]["name"].as_str().unwrap().to_owned();
+            let input = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+            (&*tool.leak(), input)
+        });
+        return Turn::Says("", redone.collect());
+    }
+    match model.turns.iter().position(Turn::is_fault) {
         Some(at) if at == spoken => model.turns.remove(at),
         _ => model
             .turns
             .get(spoken)
             .cloned()
             .unwrap_or(Turn::Fails(400, json!({"error": {"message": "script is over"}}))),
-    };
-    model.requests.push(request);
-    turn
+    }
 }
 
-fn stream(text: String) -> Response {
+pub(crate) fn is_summary(messages: &[Value]) -> bool {
+    messages[0]["content"].as_str().is_some_and(|system| system.starts_with("You condense the record"))
+}
+
+/// An answer that never comes to its end.
+fn endless(model: &Mutex<Model>, begin: String) -> Response {
+    model.lock().unwrap().waiting.notify_one();
+    let pieces = stream::once(async { Ok::<_, Infallible>(begin) }).chain(stream::pending());
+    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(pieces)).into_response()
+}
+
+async fn hang(model: &Mutex<Model>) -> Response {
+    model.lock().unwrap().waiting.notify_one();
+    std::future::pending().await
+}
+
+fn whole(text: String) -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
 }
 
@@ -152,7 +242,9 @@ async fn chat(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
     let mut out = chunk(json!({"role": "assistant", "content": ""}), Value::Null);
     let (thoughts, text, calls) = match turn {
         Turn::Fails(status, body) => return (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response(),
-        Turn::Cut => return stream(out + &chunk(json!({"content": "I was about to"}), Value::Null)),
+        Turn::Cut => return whole(out + &chunk(json!({"content": "I was about to"}), Value::Null)),
+        Turn::Stalls(text) => return endless(&model, out + &chunk(json!({"content": text}), Value::Null)),
+        Turn::Hangs => return hang(&model).await,
         Turn::Says(text, calls) => ("", text, calls),
         Turn::Thinks(thoughts, call) => (thoughts, "", vec![call]),
     };
@@ -171,8 +263,9 @@ async fn chat(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
         out += &chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": tail}}]}), Value::Null);
     }
     out += &chunk(json!({}), json!(if calls.is_empty() { "stop" } else { "tool_calls" }));
-    out += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7}}));
-    stream(out + "data: [DONE]\n\n")
+    let sent = if model.lock().unwrap().summaries.is_some() { body.len() / 4 } else { 11 };
+    out += &format!("data: {}\n\n", json!({"choices": [], "usage": {"prompt_tokens": sent, "completion_tokens": 7}}));
+    whole(out + "data: [DONE]\n\n")
 }
 
 async fn messages(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {
@@ -184,7 +277,9 @@ async fn messages(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Respon
     let mut blocks = Vec::new();
     match turn {
         Turn::Fails(status, body) => return (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response(),
-        Turn::Cut => return stream(out),
+        Turn::Cut => return whole(out),
+        Turn::Stalls(_) => return endless(&model, out),
+        Turn::Hangs => return hang(&model).await,
         Turn::Says(text, calls) => {
             if !text.is_empty() {
                 blocks.push((json!({"type": "text", "text": ""}), vec![json!({"type": "text_delta", "text": text})]));
@@ -209,7 +304,7 @@ async fn messages(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Respon
     }
     out +=
         &event(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}}));
-    stream(out + &event(json!({"type": "message_stop"})))
+    whole(out + &event(json!({"type": "message_stop"})))
 }
 
 fn tool_block(number: usize, index: usize, (tool, input): (&str, Value)) -> (Value, Vec<Value>) {

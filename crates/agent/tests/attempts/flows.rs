@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const PLAN: &str = "# Plan\n\n## Design\n```mermaid\nflowchart TD\n  a --> b\n```\n";
 
-fn code_story() -> Vec<Turn> {
+pub(crate) fn code_story() -> Vec<Turn> {
     vec![
         Turn::Says("I look first.", vec![("list_directory", json!({})), ("read_file", json!({"path": "a.txt"}))]),
         Turn::Says(
@@ -133,31 +133,6 @@ async fn questions_end_the_attempt_and_their_answers_begin_the_next() {
     assert!(sent.contains("ask or complete, not both"), "{sent}");
     assert!(fake.requests()[2]["messages"].to_string().contains("Question: Sure?\\nAnswer: yes"));
     assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "x\n", "the command ran once");
-}
-
-#[tokio::test]
-async fn after_a_kill_at_any_record_no_complete_turn_is_paid_again() {
-    let mut fake = Fake::new(code_story()).await;
-    write(&fake.work("a.txt"), "old\n");
-    let job = fake.job(JobKind::Code);
-    let whole = fake.attempt(&job).await;
-    let text = std::fs::read_to_string(fake.session("turns.jsonl")).unwrap();
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    assert_eq!(lines.len(), 1 + 4 + 5, "opening, four answers, five results");
-    for kept in 0..=lines.len() {
-        let torn = lines.get(kept).map_or("", |line| &line[..line.len() / 2]);
-        write(&fake.session("turns.jsonl"), &(lines[..kept].concat() + torn));
-        // What the cut-off part of the conversation did to the folder is undone, as if it had not happened.
-        let edited = lines[..kept].concat().contains("replaced 1 occurrence");
-        write(&fake.work("a.txt"), if edited { "new\n" } else { "old\n" });
-        let before = fake.calls();
-        let paid = lines[..kept].iter().filter(|line| line.starts_with("{\"assistant\"")).count();
-        assert_eq!(fake.attempt(&job).await, whole, "kept {kept}");
-        assert_eq!(fake.calls() - before, 4 - paid, "kept {kept}");
-        assert_eq!(fake.records().len(), lines.len());
-        let first = fake.events().first().unwrap();
-        assert_eq!(first, &AgentEvent::SessionStarted { resumed_turns: u32::try_from(paid).unwrap() });
-    }
 }
 
 #[tokio::test]

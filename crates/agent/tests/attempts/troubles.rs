@@ -101,16 +101,19 @@ async fn what_the_model_gets_wrong_it_is_told() {
     )
     .await;
     assert!(matches!(hand_in, HandIn::Pulse(_)));
-    let results: Vec<Value> = fake.records().iter().filter_map(|record| record.get("results").cloned()).collect();
-    for (at, words) in [
-        (0, "there is no tool `fly`; the tools are: read_file"),
-        (1, "unknown field `file`"),
-        (2, "perhaps cut off"),
-        (3, "exit status: 1"),
-        (4, "another call of the same turn failed"),
+    let records = fake.records();
+    let results: Vec<&Value> =
+        records.iter().filter_map(|record| record.get("results")?.as_array()).flatten().collect();
+    for (id, words) in [
+        ("call_1_0", "there is no tool `fly`; the tools are: read_file"),
+        ("call_1_1", "unknown field `file`"),
+        ("call_1_2", "perhaps cut off"),
+        ("call_2_0", "exit status: 1"),
+        ("call_2_1", "another call of the same turn failed"),
     ] {
-        assert_eq!(results[at][0]["ok"], false);
-        assert!(results[at][0]["output"].as_str().unwrap().contains(words), "{}", results[at]);
+        let result = results.iter().find(|result| result["id"] == id).unwrap();
+        assert_eq!(result["ok"], false);
+        assert!(result["output"].as_str().unwrap().contains(words), "{result}");
     }
 }
 
@@ -131,5 +134,9 @@ async fn the_same_call_again_and_again_is_warned_and_then_ended() {
     assert!(reason.contains("8 times in a row"), "{reason}");
     assert_eq!(fake.calls(), 8);
     assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "x\n".repeat(3));
-    assert!(fake.requests()[4]["messages"].to_string().contains("this very call was made 4 times in a row"));
+    assert!(
+        fake.requests()[4]["messages"]
+            .to_string()
+            .contains("you called `shell` 4 times in a row with the same input and the same result")
+    );
 }

@@ -82,6 +82,7 @@ async fn conclude(
         HandIn::Reflection(ReflectionHandIn { reflection, .. }) if !reflection.goal_achieved => {
             return Ok(AgentEnd::Reflected { reflection });
         }
+        HandIn::Permission { request } => return Ok(AgentEnd::NeedsPermission { request: clip(&request, MAX_WORDS) }),
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
         HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),

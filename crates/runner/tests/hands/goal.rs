@@ -52,4 +52,5 @@ async fn an_iteration_goes_on_from_the_tree_and_the_words_of_the_one_before() {
     assert_eq!(world.file(branch, "half.txt"), "half\n", "and what the first one made is handed in with it");
     let told = world.told(&run.id, "pursuer", 2);
     assert!(told.contains("iteration 2 of at most 15") && told.contains("Next: write the rest"), "{told}");
+    assert!(told.contains("<observation>\nwrite_file {") && told.contains("half.txt"), "{told}");
 }

@@ -1,6 +1,7 @@
 //! Whole runs over the real path: engine, hands, sandboxed agent processes, git. Only the model is scripted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod asks;
 mod by_hand;
 mod goal;
 mod staged;

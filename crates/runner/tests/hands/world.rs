@@ -101,10 +101,15 @@ impl World {
         git(&self.repo(), &["show", &format!("{branch}:{path}")])
     }
 
+    /// An agent's whole conversation, as it is on disk.
+    pub(crate) fn turns(&self, run: &RunId, role: &str, visit: u32) -> String {
+        let session = format!("home/runs/{run}/sessions/{role}-{visit}/turns.jsonl");
+        std::fs::read_to_string(self.folder.path().join(session)).unwrap()
+    }
+
     /// What an agent was told when its conversation began.
     pub(crate) fn told(&self, run: &RunId, role: &str, visit: u32) -> String {
-        let session = format!("home/runs/{run}/sessions/{role}-{visit}/turns.jsonl");
-        let turns = std::fs::read_to_string(self.folder.path().join(session)).unwrap();
+        let turns = self.turns(run, role, visit);
         let opening: serde_json::Value = serde_json::from_str(turns.lines().next().unwrap()).unwrap();
         opening["opening"]["user"].as_str().unwrap().to_owned()
     }
