@@ -1,7 +1,7 @@
 //! Edits become files: all fit or none is made, and a repeat of a call that a crash broke off ends where it would have.
 //!
-//! The plan is on the disk before the first file is replaced. After a crash the agent runs the unanswered call again;
-//! it then finds its plan, and goes on with it instead of looking for text that is already replaced.
+//! The plan is on the disk before the first file is replaced. The next process finishes one that was broken off, and a
+//! call that is run again finds its plan instead of looking for text that is already replaced.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,8 +14,10 @@ use super::edit::{self, Edit, Misfit};
 use super::views::View;
 use super::{Desk, ToolError, text};
 
-/// The plan of the last edits, in the session folder.
+/// The plan that is being carried out, in the session folder.
 const PLAN: &str = "edits.json";
+/// The last plan that was carried out.
+const DONE: &str = "edits-done.json";
 
 /// Where plans are kept. Only the first edits of a process can be a repeat.
 #[derive(Debug)]
@@ -34,8 +36,16 @@ impl Plans {
         if self.begun.swap(true, Ordering::Relaxed) {
             return None;
         }
+        self.read(&self.path).or_else(|| self.read(&self.path.with_file_name(DONE)))
+    }
+
+    fn read(&self, path: &Path) -> Option<Plan> {
         // A plan that cannot be read is one that was never carried out: it is renamed into place whole.
-        serde_json::from_slice(&std::fs::read(&self.path).ok()?).ok()
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        std::fs::rename(&self.path, self.path.with_file_name(DONE))
     }
 
     fn keep(&self, plan: &Plan) -> io::Result<()> {
@@ -78,7 +88,18 @@ pub(super) fn make(desk: &Desk, edits: &[Edit]) -> Result<String, ToolError> {
             return Err(error);
         }
     }
+    // Only a repeat could tell the difference, and it looks at the files.
+    let _ = desk.plans.close();
     Ok(plan.answer)
+}
+
+/// Finishes what the process before this one began, so that no change stands by halves, whatever is run next.
+pub(super) fn recover(desk: &Desk) {
+    let Some(plan) = desk.plans.read(&desk.plans.path) else { return };
+    // What cannot be finished now is found again when the same edits are asked for.
+    if let Ok(Some(_)) = finish(desk, &plan) {
+        let _ = desk.plans.close();
+    }
 }
 
 fn same(one: &[Edit], other: &[Edit]) -> bool {
@@ -192,6 +213,8 @@ mod tests {
                 write(&desk, change, &change.after).unwrap();
             }
             let desk = reopened(&folder);
+            let first = std::fs::read_to_string(desk.workspace.root().join("c")).unwrap();
+            assert_eq!(first == "xxyxx", done > 0, "what was begun is whole before anything else happens");
             let said = make(&desk, &edits()).unwrap();
             assert_eq!(said.contains("not made twice"), done > 0, "{done}: {said}");
             let read = |path: &str| std::fs::read_to_string(desk.workspace.root().join(path)).unwrap();

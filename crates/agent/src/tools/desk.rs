@@ -8,7 +8,7 @@ use super::changes::Plans;
 use super::semantic_search::Searcher;
 use super::views::Views;
 use super::web_code_search::Web;
-use super::{ToolError, comments};
+use super::{ToolError, changes, comments};
 use crate::workspace::Workspace;
 
 /// What tools work with.
@@ -28,7 +28,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(workspace: Workspace, session: &Path, door: &Path, job: &Job) -> Self {
-        Self {
+        let desk = Self {
             workspace,
             outputs: session.join("output"),
             session: session.to_owned(),
@@ -38,7 +38,9 @@ impl Desk {
             searcher: Searcher::new(session),
             web: Web::new(door, job.web_search),
             diff: job.diff.clone(),
-        }
+        };
+        changes::recover(&desk);
+        desk
     }
 
     /// The change under judgement: whole if Holdpoint laid it out as a file, else as the job shows it.

@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,6 +32,9 @@ pub(super) fn all<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ToolError>
 }
 
 pub(super) fn add<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, entry: &T) -> Result<Added, ToolError> {
+    // Calls of one turn may run at the same time; this process is the only one in its session.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let there: Vec<T> = all(path)?;
     if there.contains(entry) {
         return Ok(Added::AlreadyThere);
