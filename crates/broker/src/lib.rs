@@ -13,6 +13,8 @@
 //! | `POST /anthropic/v1/messages`, `/v1/messages` | Anthropic Messages |
 //! | `POST /openai/v1/chat/completions`, `/v1/chat/completions` | OpenAI Chat Completions |
 //! | `POST /openai/v1/responses`, `/v1/responses` | OpenAI Responses |
+//! | `POST /gemini/v1beta/models/{model}:{action}`, `/v1beta/models/…` | Gemini `generateContent`, `streamGenerateContent` |
+//! | `POST …/messages/count_tokens`, `…:countTokens` | counting; free, so neither reserved nor recorded |
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
 //!
 //! `"model": "provider/model"` picks the granted upstream of that provider; a bare model name
@@ -43,6 +45,7 @@
 //! // Anthropic door: (AdapterKind::Anthropic, "http://broker/anthropic/v1/")
 //! // Chat door:      (AdapterKind::OpenAI,    "http://broker/openai/v1/")
 //! // Responses door: (AdapterKind::OpenAIResp, "http://broker/openai/v1/")
+//! // Gemini door:    (AdapterKind::Gemini,    "http://broker/gemini/v1beta/")
 //! let resolver = ServiceTargetResolver::from_resolver_fn(
 //!     |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
 //!         Ok(ServiceTarget {
@@ -65,6 +68,7 @@
 //! trailing `-low`, `-medium`, `-high` of a model name as a reasoning effort and cuts it off, so
 //! scripts should not be named that way. `tests/it/genai_client.rs` holds all of this.
 
+mod asking;
 mod books;
 pub mod calls;
 mod door;
@@ -74,13 +78,16 @@ mod http;
 mod money;
 pub mod prices;
 mod protocol;
+mod quota;
 mod refusal;
 mod relay;
 mod request;
 mod retry;
 mod route;
 mod scripted;
+mod strip;
 mod tap;
+mod turnstile;
 mod usage;
 
 pub use gateway::Gateway;
@@ -90,3 +97,4 @@ pub use prices::{Price, PriceTable};
 pub use protocol::Protocol;
 pub use retry::RetryPolicy;
 pub use scripted::{Script, ScriptError};
+pub use turnstile::Limits;

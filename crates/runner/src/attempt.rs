@@ -104,7 +104,7 @@ impl Counter {
             .iter()
             .filter_map(|record| match record {
                 CallRecord::Settled(settled) => Some(settled.call),
-                CallRecord::Reserved(_) => None,
+                CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
             })
             .collect();
         for record in &records {
@@ -143,7 +143,11 @@ fn ordinal(index: usize) -> u32 {
 fn paid(record: &CallRecord) -> Option<SpendReport> {
     let CallRecord::Settled(settled) = record else { return None };
     match settled.outcome {
-        CallOutcome::Budget | CallOutcome::PriceUnknown | CallOutcome::CallLimit | CallOutcome::Refused => return None,
+        CallOutcome::Budget
+        | CallOutcome::PriceUnknown
+        | CallOutcome::CallLimit
+        | CallOutcome::Quota
+        | CallOutcome::Refused => return None,
         CallOutcome::Ok
         | CallOutcome::Error
         | CallOutcome::Cut

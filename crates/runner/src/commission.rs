@@ -61,7 +61,7 @@ fn remove(path: &Path) -> Result<(), Trouble> {
 fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
-    let limits = GrantLimits { envelope: task.envelope, retries };
+    let limits = GrantLimits { envelope: task.envelope, retries, folder: hands.paths.home().join("providers") };
     let grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use broker::{Grant, PriceTable, RetryPolicy, Script, Secret, Upstream, UpstreamKind};
+use broker::{Grant, Limits, PriceTable, RetryPolicy, Script, Secret, Upstream, UpstreamKind};
 use domain::{ModelName, Run, Session};
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
@@ -26,6 +26,8 @@ pub struct UpstreamSettings {
     pub base_url: String,
     /// Its key; empty for servers that want none.
     pub key: Secret,
+    /// What all attempts of this machine together may ask of it.
+    pub limits: Limits,
 }
 
 impl std::fmt::Debug for Models {
@@ -107,6 +109,7 @@ impl Models {
             limit: limits.envelope.map(|envelope| broker::Micros(envelope.0)),
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
+            limits_folder: Some(limits.folder),
         })
     }
 
@@ -123,6 +126,7 @@ impl Models {
                 key: Secret::default(),
                 script,
                 prices,
+                limits: Limits::default(),
             });
         }
         let settings = self.upstreams.get(provider).ok_or_else(|| unknown(provider))?;
@@ -133,6 +137,7 @@ impl Models {
             key: settings.key.clone(),
             script: None,
             prices,
+            limits: settings.limits,
         })
     }
 
@@ -148,6 +153,8 @@ impl Models {
 pub(crate) struct GrantLimits {
     pub(crate) envelope: Option<domain::Micros>,
     pub(crate) retries: u32,
+    /// Where the attempts of this machine count their calls together.
+    pub(crate) folder: PathBuf,
 }
 
 fn unknown(provider: &str) -> ModelError {
@@ -167,5 +174,6 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         limit: None,
         retry: RetryPolicy::default(),
         max_calls: Some(0),
+        limits_folder: None,
     }
 }

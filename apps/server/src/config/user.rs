@@ -36,10 +36,12 @@ struct AgentFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderFile {
-    /// `anthropic` or `openai`: the protocol it speaks.
+    /// `anthropic`, `openai` or `gemini`: the protocol it speaks.
     pub(super) kind: Option<String>,
     pub(super) base_url: Option<String>,
     pub(super) key: Option<String>,
+    pub(super) max_concurrent_calls: Option<u32>,
+    pub(super) max_calls_per_minute: Option<u32>,
 }
 
 /// Reads the file; a missing one says nothing.

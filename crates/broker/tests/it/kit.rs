@@ -9,8 +9,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use broker::calls::{self, CallRecord, Settled};
-use broker::{Gateway, Grant, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
+use broker::calls::{self, CallRecord, Settled, Tried};
+use broker::{Gateway, Grant, Limits, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value;
@@ -44,6 +44,7 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
             idle_ms: 5_000,
         },
         max_calls: None,
+        limits_folder: None,
     }
 }
 
@@ -88,9 +89,17 @@ impl Door {
     pub(crate) fn settled(&self) -> Vec<Settled> {
         let settled = |record| match record {
             CallRecord::Settled(settled) => Some(settled),
-            CallRecord::Reserved(_) => None,
+            CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
         };
         self.records().into_iter().filter_map(settled).collect()
+    }
+
+    pub(crate) fn tried(&self) -> Vec<Tried> {
+        let tried = |record| match record {
+            CallRecord::Tried(tried) => Some(tried),
+            CallRecord::Reserved(_) | CallRecord::Settled(_) => None,
+        };
+        self.records().into_iter().filter_map(tried).collect()
     }
 
     /// The only settled call.
@@ -161,6 +170,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
+    pub(crate) query: Option<String>,
     pub(crate) headers: axum::http::HeaderMap,
     pub(crate) body: Value,
 }
@@ -198,7 +208,7 @@ impl Fake {
     pub(crate) fn upstream(&self, provider: &str, kind: UpstreamKind) -> Upstream {
         let base_url = match kind {
             UpstreamKind::OpenAi => format!("{}/v1", self.url),
-            UpstreamKind::Anthropic | UpstreamKind::Scripted => self.url.clone(),
+            UpstreamKind::Anthropic | UpstreamKind::Gemini | UpstreamKind::Scripted => self.url.clone(),
         };
         Upstream {
             provider: provider.into(),
@@ -213,6 +223,7 @@ impl Fake {
                 cache_read: 100_000,
                 cache_write: 2_000_000,
             }],
+            limits: Limits::default(),
         }
     }
 }
@@ -222,6 +233,7 @@ async fn serve(State(fake): State<Fake>, request: Request) -> Response {
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     fake.seen.lock().unwrap().push(Seen {
         path: parts.uri.path().to_owned(),
+        query: parts.uri.query().map(str::to_owned),
         headers: parts.headers,
         body: serde_json::from_slice(&body).unwrap(),
     });
@@ -266,6 +278,7 @@ pub(crate) fn scripted(text: &str) -> Upstream {
         key: Secret::default(),
         script: Some(Script::parse(text, "demo").unwrap()),
         prices: prices::table().for_provider("scripted"),
+        limits: Limits::default(),
     }
 }
 

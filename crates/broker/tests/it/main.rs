@@ -7,5 +7,6 @@ mod genai_client;
 mod hostile;
 mod kit;
 mod passing;
+mod quota;
 mod retrying;
 mod scripted;

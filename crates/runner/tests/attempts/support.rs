@@ -36,6 +36,7 @@ pub(crate) fn grant() -> broker::Grant {
         limit: None,
         retry: broker::RetryPolicy::default(),
         max_calls: None,
+        limits_folder: None,
     }
 }
 
