@@ -64,12 +64,13 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let (log, records) = TurnLog::open(&session.turns())?;
     let path = Path::new(&job.workspace);
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
+    let conversation = Conversation::new(records);
     let mut work = Work {
-        model: Model::new(&options.door, &job.model, job.kind)?,
+        model: Model::new(&options.door, &job, conversation.last_model())?,
         desk: Desk { workspace, outputs: session.outputs() },
         job,
         log,
-        conversation: Conversation::new(records),
+        conversation,
         events: Events::new(out),
     };
     let hand_in = Box::pin(work.run()).await?;

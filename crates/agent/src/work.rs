@@ -103,10 +103,20 @@ impl Work<'_> {
             match self.model.answer(&self.conversation, turn, &mut self.events).await {
                 Ok(answer) => return self.answered(turn, answer),
                 Err(CallError::Budget(reason)) => return Ok(Step::HandIn(HandIn::BudgetSpent { reason })),
-                Err(CallError::Lasting(reason)) => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                Err(CallError::Quota { reason, resets_at }) => match self.model.fall_back().map(str::to_owned) {
+                    Some(next) => tries = self.switch(&reason, &next)?,
+                    None => return Ok(Step::HandIn(HandIn::QuotaSpent { reason, resets_at })),
+                },
+                Err(CallError::Lasting(reason)) => match self.model.fall_back().map(str::to_owned) {
+                    Some(next) => tries = self.switch(&reason, &next)?,
+                    None => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                },
                 Err(CallError::Passing(reason)) if tries > MORE_TRIES => {
                     let reason = format!("{reason}; tried {tries} times");
-                    return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
+                    match self.model.fall_back().map(str::to_owned) {
+                        Some(next) => tries = self.switch(&reason, &next)?,
+                        None => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                    }
                 }
                 Err(CallError::Passing(reason)) => {
                     self.say(AgentEvent::Trouble { message: format!("{reason}; the turn is begun again") })?;
@@ -115,6 +125,12 @@ impl Work<'_> {
                 Err(CallError::Events(error)) => return Err(error.into()),
             }
         }
+    }
+
+    /// The next model of the list takes over; its tries are counted anew.
+    fn switch(&mut self, reason: &str, next: &str) -> Result<u32, AgentError> {
+        self.say(AgentEvent::Trouble { message: format!("{reason}; `{next}` goes on") })?;
+        Ok(0)
     }
 
     fn answered(&mut self, turn: u32, answer: Answer) -> Result<Step, AgentError> {
@@ -201,6 +217,7 @@ impl Work<'_> {
             | HandIn::Answer { .. }
             | HandIn::Reflection(_)
             | HandIn::ModelFailed { .. }
+            | HandIn::QuotaSpent { .. }
             | HandIn::BudgetSpent { .. }
             | HandIn::GaveUp { .. } => None,
         }

@@ -1,6 +1,7 @@
 //! What our own agent hands in: a file in the attempt's session folder. Written by the agent, so never trusted.
 
 use domain::{DecisionNote, Plan, Question, Reflection, Review};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::JobKind;
@@ -54,6 +55,14 @@ pub enum HandIn {
         /// What it said.
         reason: String,
     },
+    /// The provider's usage window is spent, and there is no other model to go to.
+    QuotaSpent {
+        /// What it said.
+        reason: String,
+        /// When it opens again, as far as the provider told.
+        #[serde(default)]
+        resets_at: Option<Timestamp>,
+    },
     /// The broker refused: the envelope is spent.
     BudgetSpent {
         /// What it said.
@@ -87,6 +96,7 @@ impl HandIn {
             Self::Questions { .. } => "questions",
             Self::Extension { .. } => "extension",
             Self::ModelFailed { .. } => "model_failed",
+            Self::QuotaSpent { .. } => "quota_spent",
             Self::BudgetSpent { .. } => "budget_spent",
             Self::GaveUp { .. } => "gave_up",
         }
@@ -107,7 +117,7 @@ impl HandIn {
             Self::Answer { .. } => kind == JobKind::Answer,
             Self::Reflection(_) => kind == JobKind::Pursue,
             Self::Questions { .. } | Self::Extension { .. } => !matches!(kind, JobKind::Review | JobKind::Answer),
-            Self::ModelFailed { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
+            Self::ModelFailed { .. } | Self::QuotaSpent { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What our own agent is given: a file in the attempt's session folder.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The job, written by Holdpoint before each attempt.
@@ -8,6 +10,18 @@ pub const JOB_FILE: &str = "job.json";
 pub const TURNS_FILE: &str = "turns.jsonl";
 /// What the agent hands in, published by rename. Holdpoint removes an old one before an attempt starts.
 pub const RESULT_FILE: &str = "result.json";
+
+/// A protocol in which the broker is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ModelDoor {
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// Gemini.
+    Gemini,
+}
 
 /// One attempt's job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +35,12 @@ pub struct Job {
     pub kind: JobKind,
     /// `provider/model`.
     pub model: String,
+    /// Models to go to, in this order, when one is unavailable.
+    #[serde(default)]
+    pub fallbacks: Vec<String>,
+    /// How providers are spoken to that do not say it by their name.
+    #[serde(default)]
+    pub doors: BTreeMap<String, ModelDoor>,
     /// Absolute path of the workspace.
     pub workspace: String,
     /// The person's request.

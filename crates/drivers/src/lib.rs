@@ -10,5 +10,5 @@ pub use event::AgentEvent;
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };
-pub use job::{IterationJob, JOB_FILE, Job, JobKind, PastAnswer, PulseJob, RESULT_FILE, TURNS_FILE};
+pub use job::{IterationJob, JOB_FILE, Job, JobKind, ModelDoor, PastAnswer, PulseJob, RESULT_FILE, TURNS_FILE};
 pub use own::{Decoded, Own};

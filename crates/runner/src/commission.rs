@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::AgentTask;
-use drivers::{JOB_FILE, RESULT_FILE};
+use drivers::{JOB_FILE, ModelDoor, RESULT_FILE};
 use engine::{Job, boundary};
 
 use crate::brief;
@@ -20,7 +20,8 @@ use crate::trouble::Trouble;
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
-    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task)).await;
+    let doors = hands.models.doors();
+    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, doors)).await;
     prepared?;
     boundary("agent.prepared");
     Ok(launch(hands, job, task)?)
@@ -38,13 +39,13 @@ impl From<Trouble> for PrepareError {
     }
 }
 
-fn lay_out(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Trouble> {
+fn lay_out(paths: &Paths, job: &Job, task: &AgentTask, doors: BTreeMap<String, ModelDoor>) -> Result<(), Trouble> {
     let repos = Repos::open(paths, &job.run)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
     std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     remove(&session.join(RESULT_FILE))?;
-    let agent_job = brief::describe(paths, &repos, job, task)?;
+    let agent_job = drivers::Job { doors, ..brief::describe(paths, &repos, job, task)? };
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
     let path = session.join(JOB_FILE);
     std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))

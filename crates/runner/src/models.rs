@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use broker::{Grant, Limits, PriceTable, RetryPolicy, Script, Secret, Upstream, UpstreamKind};
 use domain::{ModelName, Run, Session};
+use drivers::ModelDoor;
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
 #[derive(Clone)]
@@ -95,11 +96,15 @@ impl Models {
         attempt: &str,
         limits: GrantLimits,
     ) -> Result<Grant, ModelError> {
-        let model = run.model(&session.role);
-        let upstreams = match model {
-            Some(model) => vec![self.upstream(model)?],
-            None => Vec::new(),
-        };
+        let mut upstreams: Vec<Upstream> = Vec::new();
+        for model in run.model(&session.role).into_iter().chain(run.fallbacks(&session.role)) {
+            let upstream = self.upstream(model)?;
+            let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
+            let same = |other: &Upstream| other.provider == upstream.provider && script(other) == script(&upstream);
+            if !upstreams.iter().any(same) {
+                upstreams.push(upstream);
+            }
+        }
         Ok(Grant {
             run: run.id.to_string(),
             attempt: attempt.to_owned(),
@@ -111,6 +116,16 @@ impl Models {
             max_calls: None,
             limits_folder: Some(limits.folder),
         })
+    }
+
+    /// How each provider is spoken to.
+    pub(crate) fn doors(&self) -> BTreeMap<String, ModelDoor> {
+        let door = |kind: UpstreamKind| match kind {
+            UpstreamKind::Anthropic => ModelDoor::Messages,
+            UpstreamKind::OpenAi | UpstreamKind::Scripted => ModelDoor::Chat,
+            UpstreamKind::Gemini => ModelDoor::Gemini,
+        };
+        self.upstreams.iter().map(|(name, settings)| (name.clone(), door(settings.kind))).collect()
     }
 
     fn upstream(&self, model: &ModelName) -> Result<Upstream, ModelError> {

@@ -85,6 +85,11 @@ pub(crate) fn with_provider(text: &str) -> Result<ModelName, ConfigError> {
     }
 }
 
+/// Models in the order they are tried, apart by commas; at least one.
+pub(crate) fn model_list(text: &str) -> Result<Vec<ModelName>, ConfigError> {
+    text.split(',').map(|name| with_provider(name.trim())).collect()
+}
+
 /// Whether a model can be reached; what to do if not.
 pub(crate) fn check_model(models: &Models, name: &ModelName) -> Result<(), Problem> {
     let refuse = |code: &str, message: String, hint: String| {

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use domain::Micros;
 use serde::Deserialize;
 
-use super::{Defaults, SettingsError, with_provider};
+use super::{Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UserFile {
     trust: BTreeMap<String, String>,
-    models: BTreeMap<String, String>,
+    models: BTreeMap<String, ModelsFile>,
     max_clarifications: Option<u32>,
     auto_merge: Option<bool>,
     push: Option<bool>,
@@ -23,6 +23,14 @@ pub(super) struct UserFile {
     agent: AgentFile,
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
+}
+
+/// One model, or several in the order they are tried.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ModelsFile {
+    One(String),
+    List(Vec<String>),
 }
 
 /// `[agent]`: the clarifying conversation.
@@ -77,9 +85,13 @@ impl UserFile {
             let gate = value.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;
             defaults.trust.push((key, gate));
         }
-        for (role, model) in &self.models {
-            let model = with_provider(model).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
-            defaults.models.insert(role.clone(), model);
+        for (role, models) in &self.models {
+            let text = match models {
+                ModelsFile::One(model) => model.clone(),
+                ModelsFile::List(models) => models.join(","),
+            };
+            let models = model_list(&text).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
+            defaults.models.insert(role.clone(), models);
         }
         if let Some(usd) = self.budget_usd {
             let budget =

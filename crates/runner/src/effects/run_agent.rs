@@ -80,6 +80,7 @@ async fn conclude(
             return Ok(AgentEnd::Reflected { reflection });
         }
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
+        HandIn::QuotaSpent { reason, resets_at } => return Ok(AgentEnd::QuotaSpent { reason, resets_at }),
         HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),
         work @ (HandIn::Plan(_)

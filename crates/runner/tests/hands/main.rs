@@ -3,6 +3,7 @@
 
 mod by_hand;
 mod goal;
+mod providers;
 mod staged;
 mod task;
 mod team;

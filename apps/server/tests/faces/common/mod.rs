@@ -156,7 +156,7 @@ pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
 
 fn setup(home: &Path) -> Setup {
     let roles = ["planner", "implementer", "validator"];
-    let models = roles.map(|role| (role.to_owned(), "scripted/demo".parse().unwrap()));
+    let models = roles.map(|role| (role.to_owned(), vec!["scripted/demo".parse().unwrap()]));
     let scripts = BTreeMap::from([("demo".to_owned(), home.join("demo.toml"))]);
     let ollama = UpstreamSettings {
         kind: broker::UpstreamKind::OpenAi,
