@@ -287,7 +287,7 @@ impl Tap {
     }
 
     fn add_chat_content(&mut self, message: &Value) {
-        for field in ["content", "reasoning_content", "reasoning"] {
+        for field in ["content", "refusal", "reasoning_content", "reasoning"] {
             self.add_text(&message[field]);
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {

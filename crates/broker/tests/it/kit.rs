@@ -142,6 +142,8 @@ pub(crate) enum Play {
         gate: oneshot::Receiver<()>,
         body: String,
     },
+    /// An event stream of any bytes.
+    Bytes(Vec<Vec<u8>>),
     /// Accepts the request and never answers.
     Silence,
 }
@@ -222,6 +224,7 @@ impl Fake {
                 output: 10_000_000,
                 cache_read: 100_000,
                 cache_write: 2_000_000,
+                long: None,
             }],
             limits: Limits::default(),
         }
@@ -265,6 +268,11 @@ async fn serve(State(fake): State<Fake>, request: Request) -> Response {
         Play::Held { gate, body } => {
             gate.await.unwrap();
             Response::new(Body::from(body))
+        }
+        Play::Bytes(chunks) => {
+            let chunks = chunks.into_iter().map(|chunk| Ok::<_, std::io::Error>(Bytes::from(chunk)));
+            let response = Response::builder().header("content-type", "text/event-stream");
+            response.body(Body::from_stream(stream::iter(chunks))).unwrap()
         }
         Play::Silence => std::future::pending().await,
     }

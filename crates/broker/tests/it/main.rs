@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they serve")]
 
 mod budget;
+mod costs;
+mod faults;
 mod genai_client;
 mod hostile;
 mod kit;
+mod limits;
 mod passing;
 mod quota;
 mod retrying;
