@@ -60,7 +60,8 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let Some(handed_in) = read_result(session)? else {
-        return Ok(AgentEnd::Crashed { reason: last_words(ended, spool) });
+        let spent = attempt::spent_window(spool)?;
+        return Ok(spent.unwrap_or_else(|| AgentEnd::Crashed { reason: last_words(ended, spool) }));
     };
     let kind = brief::kind_of(&job.run, task)?;
     if !handed_in.fits(kind) {

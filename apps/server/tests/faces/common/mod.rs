@@ -158,7 +158,7 @@ fn setup(home: &Path) -> Setup {
     let roles = ["planner", "implementer", "validator"];
     let models = roles.map(|role| (role.to_owned(), vec!["scripted/demo".parse().unwrap()]));
     let scripts = BTreeMap::from([("demo".to_owned(), home.join("demo.toml"))]);
-    let ollama = UpstreamSettings {
+    let house = UpstreamSettings {
         kind: broker::UpstreamKind::OpenAi,
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         key: broker::Secret::default(),
@@ -170,7 +170,7 @@ fn setup(home: &Path) -> Setup {
         entry: EntryRule::default(),
         defaults: Defaults { models: models.into(), ..Defaults::default() },
         models: Models {
-            upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]),
+            upstreams: BTreeMap::from([("house".to_owned(), house)]),
             scripts,
             prices: broker::prices::table(),
         },
