@@ -24,7 +24,8 @@
 //!
 //! Tokens, at the prices of the grant. `inputTokens` of a record never contains what was read
 //! from or written to the prompt cache; `reasoningTokens` is a part of `outputTokens`. Fees that
-//! are not per token (hosted search, priority tiers) are not seen here.
+//! are not per token (hosted search, priority tiers) are not seen here. A provider may bill a try
+//! that gave no answer; it is counted, by the size of the request, only when no later try answered.
 //!
 //! # Using it from `genai` 0.7
 //!

@@ -53,6 +53,10 @@ impl Told<'_> {
         if !matches!(self.status, 400 | 402 | 403 | 429) {
             return None;
         }
+        // Google uses the same words for a full minute as for a full day; the wait it asks for tells them apart.
+        if !self.daily() && self.retry_delay().is_some_and(|wait| wait <= patience) {
+            return None;
+        }
         let resets_at = self.resets_at();
         let far = resets_at.is_some_and(|at| at.duration_since(self.now) > signed(patience));
         let spent = match self.status {
@@ -94,7 +98,8 @@ impl Told<'_> {
         let error = &self.body["error"];
         let named = error["resets_at"].as_i64().and_then(|at| Timestamp::from_second(at).ok());
         let relative = error["resets_in_seconds"].as_u64().map(Duration::from_secs);
-        let asked = retry::retry_after(self.headers, self.now).or(relative).or_else(|| self.retry_delay());
+        let delay = self.retry_delay().filter(|_| !self.daily());
+        let asked = retry::retry_after(self.headers, self.now).or(relative).or(delay);
         let asked = asked.and_then(|wait| self.now.checked_add(signed(wait)).ok());
         named.or_else(|| self.in_words()).or(asked).or_else(|| self.window())
     }
@@ -247,14 +252,16 @@ mod tests {
     #[test]
     fn gemini_delays_of_hours_and_daily_quotas_are_walls() {
         let body = |delay: &str, quota: &str| {
-            json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "m", "details": [
+            let message = "You exceeded your current quota, please check your plan";
+            json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": message, "details": [
                 {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": quota}]},
                 {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay},
             ]}})
         };
         assert_eq!(wall(429, &[], &body("7200s", "PerMinute")), at("2026-01-01T02:00:00Z"));
         assert_eq!(wall(429, &[], &body("36.5s", "GenerateRequestsPerMinute")), None);
-        assert!(wall(429, &[], &body("36s", "GenerateRequestsPerDayPerProject")).is_some());
+        let daily = wall(429, &[], &body("36s", "GenerateRequestsPerDayPerProject"));
+        assert_eq!(daily, Some(None), "a day is not over in 36 seconds, whatever is asked");
         let headers = HeaderMap::new();
         let told = Told { status: 429, headers: &headers, body: &body("36.5s", ""), now: now() };
         assert_eq!(told.asked_wait(), Some(Duration::from_millis(36_500)));

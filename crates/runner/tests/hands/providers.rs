@@ -70,7 +70,7 @@ async fn answer(State(provider): State<Provider>, request: Request) -> Response 
         0 => ("write_file", json!({"path": "a.txt", "content": "a\n"})),
         _ => ("reflect", json!({"goal_achieved": true, "progress": 1, "content": "all is there"})),
     };
-    let stream = if path.contains("generateContent") || path.contains("streamGenerateContent") {
+    let stream = if path.ends_with("GenerateContent") {
         let part = json!({"functionCall": {"name": tool, "args": input}, "thoughtSignature": format!("sig-{spoken}")});
         let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
         let candidate = json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"});
