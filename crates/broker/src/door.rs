@@ -155,8 +155,8 @@ impl Gateway {
             Err(refusal) => {
                 call.resets_at = refusal.resets_at();
                 let counted = match refusal.billing() {
-                    Billing::Possible => call.count_bytes(0),
-                    Billing::None => Counted::NOTHING,
+                    Billing::Possible if call.tries() > 0 => call.count_bytes(0),
+                    Billing::Possible | Billing::None => Counted::NOTHING,
                 };
                 call.settle(refusal.status().as_u16(), refusal.outcome(), counted);
                 let retries = call.tries().saturating_sub(1);

@@ -50,6 +50,24 @@ async fn a_slot_is_given_back_by_a_call_that_fails() {
 }
 
 #[tokio::test]
+async fn a_call_that_still_waited_when_its_attempt_ended_cost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { concurrent: Some(1), per_minute: None };
+    let fake = Fake::start(vec![Play::Silence]).await;
+    let [first, mut second] = [(); 2].map(|()| door(fake.upstream("house", Anthropic), limits, &folder));
+    let body = json!({"model": "house/m"});
+    let held = tokio::spawn(first.post("/v1/messages", &body).send());
+    fake.arrival().await;
+    let waiting = tokio::spawn(second.post("/v1/messages", &body).send());
+    second.wait_for_lines(1).await;
+    let settled = second.close().await;
+    assert_eq!((settled[0].outcome, settled[0].tries), (Outcome::Abandoned, 0));
+    assert_eq!(settled[0].micro_usd.unwrap().0, 0);
+    drop(waiting.await.unwrap());
+    held.abort();
+}
+
+#[tokio::test]
 async fn a_full_minute_holds_the_next_call_back() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { concurrent: None, per_minute: Some(2) };
