@@ -168,8 +168,7 @@ async fn killed_in_its_second_turn(process: &str) {
     let product = start(&world).await;
     let run = product.run(None, &body(&world, "Leave a note")).await.unwrap();
     let id = run["id"].as_str().unwrap();
-    // The planner's call and the implementer's first are paid for.
-    product.until(id, |view| view["stage"] == "implementation" && view["spend"]["calls"] == 2).await.unwrap();
+    product.until_turn(id, "implementation", 2).await.unwrap();
     kill(&world, process);
     let view = tokio::time::timeout(Duration::from_secs(60), product.until(id, ended)).await.unwrap().unwrap();
     assert_eq!(view["status"], "completed", "{view}");

@@ -155,6 +155,15 @@ impl Product {
         self.live(run, |message| begins(message).then(|| message.clone())).await
     }
 
+    /// Waits until an agent of a stage has begun a turn.
+    pub async fn until_turn(&self, run: &str, stage: &str, turn: u32) -> Result<Value> {
+        let begins = |message: &Value| {
+            let data = &message["data"];
+            message["name"] == "turn:started" && data["stage"] == stage && data["turn"] == turn
+        };
+        self.live(run, |message| begins(message).then(|| message.clone())).await
+    }
+
     /// Waits until a channel satisfies a condition, or an agent in it does something.
     pub async fn channel(&self, id: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         self.listen(&format!("/api/channels/{id}/live"), |message| wanted(message).then(|| message.clone())).await

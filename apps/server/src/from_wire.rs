@@ -32,8 +32,10 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     check_timeouts(&playbook, &new.timeout_minutes)?;
     let priority = priority(new.priority.as_deref())?;
     let file = project_file(&project)?;
-    let models = models(setup, &playbook, &new, &file)?;
-    let budget = budget(setup, &new, &models)?;
+    let lists = models(setup, &playbook, &new, &file)?;
+    let budget = budget(setup, &new, lists.values().flatten())?;
+    let first = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.first()?.clone()));
+    let rest = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.get(1..)?.to_vec()));
     let (rounds, agents) = (rounds(setup, &new)?, agents(&new)?);
     let checks = match &new.checks {
         Some(checks) => checks.iter().map(check).collect::<Result<_, _>>()?,
@@ -42,7 +44,8 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     let mut config = RunConfig {
         trust: trust(setup, &file, &said),
         max_clarifications: max_clarifications(setup, &new, &file)?,
-        models,
+        models: lists.iter().filter_map(first).collect(),
+        fallbacks: lists.iter().filter_map(rest).filter(|(_, list)| !list.is_empty()).collect(),
         timeout_minutes: new.timeout_minutes,
         git: GitPolicy {
             base_branch: project.base_branch.clone(),
@@ -157,28 +160,37 @@ fn project_file(project: &Project) -> Result<ProjectFile, Failure> {
     Ok(file)
 }
 
+/// The models of each role, in the order they are tried; no list is empty.
 fn models(
     setup: &Setup,
     playbook: &Playbook,
     new: &NewRun,
     file: &ProjectFile,
-) -> Result<BTreeMap<String, ModelName>, Failure> {
+) -> Result<BTreeMap<String, Vec<ModelName>>, Failure> {
     let mut models = BTreeMap::new();
     for role in playbook.roles() {
         let said = new.models.get(role).or_else(|| new.models.get(EVERY_ROLE));
-        let model = match (said, setup.defaults.models.get(role)) {
-            (Some(said), _) => said.parse().map_err(|error: domain::ConfigError| {
-                Failure::user("models", "bad_model", plain(&error.to_string()), "write `provider/model`")
-            })?,
+        let list = match (said, setup.defaults.models.get(role)) {
+            (Some(said), _) => said_models(said)?,
             (None, Some(default)) => default.clone(),
-            (None, None) => unsaid_model(setup, file, role)?,
+            (None, None) => vec![unsaid_model(setup, file, role)?],
         };
-        check_model(&setup.models, &model).map_err(|problem| {
-            Failure::user("models", &problem.code, format!("{role}: {}", plain(&problem.message)), problem.hint)
-        })?;
-        models.insert(role.to_owned(), model);
+        for model in &list {
+            check_model(&setup.models, model).map_err(|problem| {
+                Failure::user("models", &problem.code, format!("{role}: {}", plain(&problem.message)), problem.hint)
+            })?;
+        }
+        models.insert(role.to_owned(), list);
     }
     Ok(models)
+}
+
+fn said_models(said: &str) -> Result<Vec<ModelName>, Failure> {
+    let names = said.split(',').map(|name| name.trim().parse());
+    names.collect::<Result<_, _>>().map_err(|error: domain::ConfigError| {
+        let hint = "write `provider/model`, or several in the order they are tried, with commas between them";
+        Failure::user("models", "bad_model", plain(&error.to_string()), hint)
+    })
 }
 
 /// The repository may name a model, but only one the user has set up.
@@ -192,7 +204,11 @@ fn unsaid_model(setup: &Setup, file: &ProjectFile, role: &str) -> Result<ModelNa
     })
 }
 
-fn budget(setup: &Setup, new: &NewRun, models: &BTreeMap<String, ModelName>) -> Result<Option<Micros>, Failure> {
+fn budget<'a>(
+    setup: &Setup,
+    new: &NewRun,
+    mut models: impl Iterator<Item = &'a ModelName>,
+) -> Result<Option<Micros>, Failure> {
     let said = match new.budget_usd {
         None => None,
         Some(usd) => Some(Micros::from_usd(usd).filter(|sum| sum.0 > 0).ok_or_else(|| {
@@ -201,7 +217,7 @@ fn budget(setup: &Setup, new: &NewRun, models: &BTreeMap<String, ModelName>) -> 
         })?),
     };
     let Some(budget) = said.or(setup.defaults.budget) else { return Ok(None) };
-    match models.values().find(|model| !setup.models.has_price(model)) {
+    match models.find(|model| !setup.models.has_price(model)) {
         None => Ok(Some(budget)),
         Some(model) => {
             let message = format!("the price of `{model}` is not known, so a budget cannot be kept");

@@ -2,10 +2,13 @@
 
 use std::io;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::shorten;
 
+/// The code with which the broker says that a usage window is spent.
+const QUOTA: &str = "holdpoint_quota";
 /// Codes with which the broker says that the envelope grants no (more) calls.
 const REFUSALS: [&str; 3] = ["holdpoint_budget", "holdpoint_price_unknown", "holdpoint_call_limit"];
 
@@ -21,6 +24,9 @@ pub(crate) enum CallError {
     /// The broker grants no money for the call.
     #[error("{0}")]
     Budget(String),
+    /// The provider's usage window is spent.
+    #[error("{reason}")]
+    Quota { reason: String, resets_at: Option<Timestamp> },
     /// The agent can no longer be heard.
     #[error("events cannot be written: {0}")]
     Events(#[from] io::Error),
@@ -60,6 +66,10 @@ fn told(status: Option<u16>, value: &Value, body: &str) -> CallError {
     if budget && matches!(status, None | Some(402)) {
         return CallError::Budget(message);
     }
+    if status == Some(429) && body.contains(QUOTA) {
+        let resets_at = value.pointer("/error/resets_at").and_then(Value::as_str);
+        return CallError::Quota { reason: message, resets_at: resets_at.and_then(|at| at.parse().ok()) };
+    }
     by_status(status, message)
 }
 
@@ -92,6 +102,7 @@ mod tests {
             CallError::Passing(_) => "passing",
             CallError::Lasting(_) => "lasting",
             CallError::Budget(_) => "budget",
+            CallError::Quota { .. } => "quota",
             CallError::Events(_) => "events",
         };
         assert_eq!((is, error.to_string().as_str()), (kind, words));
@@ -105,6 +116,11 @@ mod tests {
         check(answered(402, unknown), "budget", "no price");
         check(answered(402, r#"{"error":{"message":"no calls","code":"holdpoint_call_limit"}}"#), "budget", "no calls");
         check(answered(402, r#"{"error":{"message":"pay your bill"}}"#), "lasting", "pay your bill (HTTP 402)");
+        let quota =
+            r#"{"error":{"code":429,"message":"spent","status":"holdpoint_quota","resets_at":"2026-01-01T05:00:00Z"}}"#;
+        let CallError::Quota { resets_at, .. } = answered(429, quota) else { panic!() };
+        assert_eq!(resets_at.unwrap().to_string(), "2026-01-01T05:00:00Z");
+        check(answered(429, r#"{"error":{"message":"slow","code":"rate"}}"#), "passing", "slow (HTTP 429)");
         check(answered(401, "no\nkey"), "lasting", "no key (HTTP 401)");
         check(answered(503, r#"{"error":{"message":"busy"}}"#), "passing", "busy (HTTP 503)");
         check(answered(529, "{}"), "passing", "{} (HTTP 529)");

@@ -243,7 +243,12 @@ mod tests {
     /// One turn: how many calls, how long their results, whether a person speaks after it.
     fn turn(number: usize, calls: usize, bytes: usize, person: bool) -> Vec<Record> {
         let id = |call: usize| format!("c{number}_{call}");
-        let made = (0..calls).map(|at| Call { id: id(at), tool: "read_file".into(), input: json!({"path": id(at)}) });
+        let made = (0..calls).map(|at| Call {
+            id: id(at),
+            tool: "read_file".into(),
+            input: json!({"path": id(at)}),
+            signatures: Vec::new(),
+        });
         let mut records = vec![Record::Assistant(Answer {
             text: format!("turn {number}"),
             calls: made.collect(),
@@ -342,11 +347,31 @@ mod tests {
     fn facts_come_from_the_records_and_words_from_the_model_or_in_its_place() {
         let mut records = vec![opening()];
         let calls = vec![
-            Call { id: "1".into(), tool: "edit_file".into(), input: json!({"path": "src/a.rs"}) },
-            Call { id: "2".into(), tool: "multi_edit".into(), input: json!({"edits": [{"path": "src/b.rs"}]}) },
-            Call { id: "3".into(), tool: "take_note".into(), input: json!({"note": "the port is 8080"}) },
-            Call { id: "4".into(), tool: "ask_questions".into(), input: json!({}) },
-            Call { id: "5".into(), tool: "write_file".into(), input: json!({"path": "failed.rs"}) },
+            Call {
+                id: "1".into(),
+                tool: "edit_file".into(),
+                input: json!({"path": "src/a.rs"}),
+                signatures: Vec::new(),
+            },
+            Call {
+                id: "2".into(),
+                tool: "multi_edit".into(),
+                input: json!({"edits": [{"path": "src/b.rs"}]}),
+                signatures: Vec::new(),
+            },
+            Call {
+                id: "3".into(),
+                tool: "take_note".into(),
+                input: json!({"note": "the port is 8080"}),
+                signatures: Vec::new(),
+            },
+            Call { id: "4".into(), tool: "ask_questions".into(), input: json!({}), signatures: Vec::new() },
+            Call {
+                id: "5".into(),
+                tool: "write_file".into(),
+                input: json!({"path": "failed.rs"}),
+                signatures: Vec::new(),
+            },
         ];
         let results = calls.iter().map(|call| CallResult {
             id: call.id.clone(),

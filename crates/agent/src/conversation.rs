@@ -41,6 +41,11 @@ impl Conversation {
         u32::try_from(self.answers().count()).unwrap_or(u32::MAX)
     }
 
+    /// The model that answered last.
+    pub(crate) fn last_model(&self) -> Option<&str> {
+        self.answers().filter_map(|answer| answer.model.as_deref()).last()
+    }
+
     pub(crate) fn stand(&self) -> Stand<'_> {
         let last = self.records.iter().rposition(|record| matches!(record, Record::Assistant(_)));
         let Some(at) = last else {
@@ -176,7 +181,7 @@ mod tests {
     }
 
     fn call(id: &str, tool: &str, input: Value) -> Call {
-        Call { id: id.into(), tool: tool.into(), input }
+        Call { id: id.into(), tool: tool.into(), input, signatures: Vec::new() }
     }
 
     fn said(calls: Vec<Call>) -> Record {

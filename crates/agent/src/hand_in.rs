@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str, tool: &str, input: Value) -> Call {
-        Call { id: id.into(), tool: tool.into(), input }
+        Call { id: id.into(), tool: tool.into(), input, signatures: Vec::new() }
     }
 
     #[track_caller]

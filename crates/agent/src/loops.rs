@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn call(id: usize, tool: &str) -> Call {
-        Call { id: format!("c{id}"), tool: tool.into(), input: json!({"t": tool}) }
+        Call { id: format!("c{id}"), tool: tool.into(), input: json!({"t": tool}), signatures: Vec::new() }
     }
 
     /// One call per answer, each with its output; the last one has none yet.

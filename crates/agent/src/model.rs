@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use drivers::{Job, ModelDoor};
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatStreamEvent, ContentPart, StreamEnd};
@@ -25,12 +26,19 @@ const OUTPUT_TOKENS: u32 = 16_384;
 /// Longest silence within an answer; reasoning models may be quiet for minutes.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// The model of a job, behind the broker.
+/// The models of a job, behind the broker: the first that works is used.
 pub(crate) struct Model {
     client: Client,
+    choices: Vec<Choice>,
+    current: usize,
+    offer: Offer,
+}
+
+/// One of them, and how it is spoken to.
+struct Choice {
+    name: String,
     target: ServiceTarget,
     options: ChatOptions,
-    offer: Offer,
 }
 
 /// Why no client could be made.
@@ -39,7 +47,8 @@ pub(crate) struct Model {
 pub struct ClientError(String);
 
 impl Model {
-    pub(crate) fn new(door: &Path, name: &str, offer: Offer) -> Result<Self, ClientError> {
+    /// `last` is the model that answered last in this conversation: it goes on, if it is still one of them.
+    pub(crate) fn new(door: &Path, job: &Job, last: Option<&str>) -> Result<Self, ClientError> {
         // No proxy and no certificates: the socket is the only way, and a sandbox may have no trust store to load.
         let web = reqwest::Client::builder()
             .unix_socket(door.join(SOCKET))
@@ -48,9 +57,67 @@ impl Model {
             .build()
             .map_err(|error| ClientError(error.to_string()))?;
         let client = Client::builder().with_reqwest(web).build().map_err(|error| ClientError(error.to_string()))?;
-        let (adapter, endpoint) = match name.split_once('/') {
-            Some(("anthropic", _)) => (AdapterKind::Anthropic, "http://broker/anthropic/v1/"),
-            Some(_) | None => (AdapterKind::OpenAI, "http://broker/openai/v1/"),
+        let names = [&job.model].into_iter().chain(&job.fallbacks);
+        let choices: Vec<Choice> = names.map(|name| Choice::new(name, job)).collect();
+        let current = last.and_then(|last| choices.iter().position(|choice| choice.name == last)).unwrap_or(0);
+        Ok(Self { client, choices, current, offer: job.into() })
+    }
+
+    /// Goes to the next model, if there is one; tells which.
+    pub(crate) fn fall_back(&mut self) -> Option<&str> {
+        let next = self.choices.get(self.current + 1)?;
+        self.current += 1;
+        Some(&next.name)
+    }
+
+    /// Asks for the next answer; pieces of it are said as they come.
+    pub(crate) async fn answer(
+        &self,
+        conversation: &Conversation,
+        turn: u32,
+        events: &mut Events<'_>,
+    ) -> Result<Answer, CallError> {
+        let Choice { name, target, options } = &self.choices[self.current];
+        let adapter = target.model.adapter_kind;
+        let request = request::build(&conversation.context(), self.offer, adapter, name);
+        let response = self.client.exec_chat_stream(target.clone(), request, Some(options)).await?;
+        let mut stream = response.stream;
+        while let Some(event) = stream.next().await {
+            match event? {
+                ChatStreamEvent::Chunk(chunk) => events.message(turn, &chunk.content)?,
+                ChatStreamEvent::ReasoningChunk(chunk) => events.thought(turn, &chunk.content)?,
+                ChatStreamEvent::End(end) => {
+                    events.flush()?;
+                    // The library ends a Gemini answer that broke off as if it were whole.
+                    if adapter == AdapterKind::Gemini && end.captured_stop_reason.is_none() {
+                        break;
+                    }
+                    return Ok(Answer { model: Some(name.clone()), ..whole(end) });
+                }
+                // Calls are taken whole from the end; what streams before is the same text again and again.
+                ChatStreamEvent::ToolCallChunk(_)
+                | ChatStreamEvent::ThoughtSignatureChunk(_)
+                | ChatStreamEvent::Start
+                | ChatStreamEvent::Heartbeat => {}
+            }
+        }
+        events.flush()?;
+        Err(CallError::Passing("the answer broke off before its end".to_owned()))
+    }
+}
+
+impl Choice {
+    fn new(name: &str, job: &Job) -> Self {
+        let provider = name.split_once('/').map_or("", |(provider, _)| provider);
+        let door = job.doors.get(provider).copied().unwrap_or(match provider {
+            "anthropic" => ModelDoor::Messages,
+            "gemini" => ModelDoor::Gemini,
+            _ => ModelDoor::Chat,
+        });
+        let (adapter, endpoint) = match door {
+            ModelDoor::Messages => (AdapterKind::Anthropic, "http://broker/anthropic/v1/"),
+            ModelDoor::Chat => (AdapterKind::OpenAI, "http://broker/openai/v1/"),
+            ModelDoor::Gemini => (AdapterKind::Gemini, "http://broker/gemini/v1beta/"),
         };
         let mut options = ChatOptions::default()
             .with_capture_usage(true)
@@ -64,41 +131,14 @@ impl Model {
         if adapter == AdapterKind::Anthropic {
             options = options.with_max_tokens(OUTPUT_TOKENS);
         }
+        // Of Gemini's models it must know the generation: the newer ones want each call signed.
+        let shown = if adapter == AdapterKind::Gemini { name } else { "broker" };
         let target = ServiceTarget {
             endpoint: Endpoint::from_static(endpoint),
             auth: AuthData::from_single("broker"),
-            model: ModelIden::new(adapter, "broker"),
+            model: ModelIden::new(adapter, shown),
         };
-        Ok(Self { client, target, options, offer })
-    }
-
-    /// Asks for the next answer; pieces of it are said as they come.
-    pub(crate) async fn answer(
-        &self,
-        conversation: &Conversation,
-        turn: u32,
-        events: &mut Events<'_>,
-    ) -> Result<Answer, CallError> {
-        let request = request::build(&conversation.context(), self.offer, self.target.model.adapter_kind);
-        let response = self.client.exec_chat_stream(self.target.clone(), request, Some(&self.options)).await?;
-        let mut stream = response.stream;
-        while let Some(event) = stream.next().await {
-            match event? {
-                ChatStreamEvent::Chunk(chunk) => events.message(turn, &chunk.content)?,
-                ChatStreamEvent::ReasoningChunk(chunk) => events.thought(turn, &chunk.content)?,
-                ChatStreamEvent::End(end) => {
-                    events.flush()?;
-                    return Ok(whole(end));
-                }
-                // Calls are taken whole from the end; what streams before is the same text again and again.
-                ChatStreamEvent::ToolCallChunk(_)
-                | ChatStreamEvent::ThoughtSignatureChunk(_)
-                | ChatStreamEvent::Start
-                | ChatStreamEvent::Heartbeat => {}
-            }
-        }
-        events.flush()?;
-        Err(CallError::Passing("the answer broke off before its end".to_owned()))
+        Self { name: name.to_owned(), target, options }
     }
 }
 
@@ -117,7 +157,12 @@ fn whole(end: StreamEnd) -> Answer {
             }),
             ContentPart::Custom(part) => answer.thoughts.push(Thought::Sealed(part.data)),
             ContentPart::ToolCall(call) => {
-                let call = Call { id: call.call_id, tool: call.fn_name, input: input(call.fn_arguments) };
+                let call = Call {
+                    id: call.call_id,
+                    tool: call.fn_name,
+                    input: input(call.fn_arguments),
+                    signatures: call.thought_signatures.unwrap_or_default(),
+                };
                 push_call(&mut answer.calls, call);
             }
             ContentPart::Binary(_) | ContentPart::ToolResponse(_) => {}

@@ -96,7 +96,12 @@ mod tests {
     fn what_a_crash_took_is_written_at_the_next_start_and_nothing_twice() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("observations.jsonl");
-        let call = |id: &str| Call { id: id.into(), tool: "grep".into(), input: json!({"pattern": id}) };
+        let call = |id: &str| Call {
+            id: id.into(),
+            tool: "grep".into(),
+            input: json!({"pattern": id}),
+            signatures: Vec::new(),
+        };
         let result = |id: &str, ok| CallResult {
             id: id.into(),
             tool: "grep".into(),

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::tools::{Offer, Tool};
 use crate::turns::{Answer, CallResult, Record, Thought};
 
-pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind) -> ChatRequest {
+/// `model` is the one that is asked; what others thought is not shown to it.
+pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind, model: &str) -> ChatRequest {
     let mut messages = Vec::new();
     let mut results: Vec<&CallResult> = Vec::new();
     for record in records {
@@ -22,7 +23,7 @@ pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind) -> C
                 messages.push(ChatMessage::system(system.as_str()));
                 messages.push(ChatMessage::user(user.as_str()));
             }
-            Record::Assistant(answer) => messages.push(spoken(answer)),
+            Record::Assistant(answer) => messages.push(spoken(answer, model)),
             Record::Results(more) => results.extend(more),
             Record::Nudge { text } => messages.push(ChatMessage::user(text.as_str())),
             // Never in a context: `context::of` puts words in their place.
@@ -60,9 +61,11 @@ fn settled(results: &mut Vec<&CallResult>) -> Option<ChatMessage> {
     Some(ChatMessage::from(responses.collect::<Vec<_>>()))
 }
 
-fn spoken(answer: &Answer) -> ChatMessage {
+fn spoken(answer: &Answer, model: &str) -> ChatMessage {
     let mut parts = Vec::new();
-    for thought in &answer.thoughts {
+    // Thoughts and signatures are good only for the model that made them.
+    let own = answer.model.as_deref().is_none_or(|by| by == model);
+    for thought in answer.thoughts.iter().filter(|_| own) {
         match thought {
             Thought::Plain(text) => parts.push(ContentPart::ReasoningContent(text.clone())),
             Thought::Signed { text, signature } => {
@@ -85,7 +88,7 @@ fn spoken(answer: &Answer) -> ChatMessage {
             call_id: call.id.clone(),
             fn_name: call.tool.clone(),
             fn_arguments: object(&call.input),
-            thought_signatures: None,
+            thought_signatures: (own && !call.signatures.is_empty()).then(|| call.signatures.clone()),
         })
     }));
     ChatMessage::assistant(MessageContent::from_parts(parts))

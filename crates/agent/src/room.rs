@@ -89,7 +89,9 @@ impl Work<'_> {
         match self.model.answer(&asked, turn, &mut Events::new(&mut nobody)).await {
             Ok(answer) => Ok(Some(answer.text).filter(|text| !text.trim().is_empty())),
             // The next real call says what is wrong, if it still is.
-            Err(CallError::Passing(_) | CallError::Lasting(_) | CallError::Budget(_)) => Ok(None),
+            Err(CallError::Passing(_) | CallError::Lasting(_) | CallError::Quota { .. } | CallError::Budget(_)) => {
+                Ok(None)
+            }
             Err(CallError::Events(error)) => Err(error.into()),
         }
     }

@@ -73,12 +73,13 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     events.keep(&session.stream())?;
     let room = Room::of(&job);
     let policy = Policy::new(&job.workspace, &job.protected);
+    let conversation = Conversation::new(records);
     let mut work = Work {
-        model: Model::new(&options.door, &job.model, (&job).into())?,
+        model: Model::new(&options.door, &job, conversation.last_model())?,
         desk: Arc::new(Desk::new(workspace, &options.session, &options.door, &job)),
         job,
         log,
-        conversation: Conversation::new(records),
+        conversation,
         observations,
         room,
         policy,

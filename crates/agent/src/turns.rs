@@ -85,6 +85,9 @@ pub(crate) struct Answer {
     /// How long it took.
     #[serde(default)]
     pub(crate) millis: u64,
+    /// The model that gave it; the next start goes on with the one that answered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
 }
 
 /// A thought, kept because some APIs want it back, word for word and with its signature.
@@ -105,6 +108,9 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) input: Value,
+    /// Some APIs sign each call and want the signature back with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) signatures: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

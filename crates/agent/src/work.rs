@@ -149,10 +149,20 @@ impl Work<'_> {
                         return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
                     }
                 }
-                Err(CallError::Lasting(reason)) => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                Err(CallError::Quota { reason, resets_at }) => match self.model.fall_back().map(str::to_owned) {
+                    Some(next) => tries = self.switch(&reason, &next)?,
+                    None => return Ok(Step::HandIn(HandIn::QuotaSpent { reason, resets_at })),
+                },
+                Err(CallError::Lasting(reason)) => match self.model.fall_back().map(str::to_owned) {
+                    Some(next) => tries = self.switch(&reason, &next)?,
+                    None => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                },
                 Err(CallError::Passing(reason)) if tries > MORE_TRIES => {
                     let reason = format!("{reason}; tried {tries} times");
-                    return Ok(Step::HandIn(HandIn::ModelFailed { reason }));
+                    match self.model.fall_back().map(str::to_owned) {
+                        Some(next) => tries = self.switch(&reason, &next)?,
+                        None => return Ok(Step::HandIn(HandIn::ModelFailed { reason })),
+                    }
                 }
                 Err(CallError::Passing(reason)) => {
                     self.say(AgentEvent::Trouble { message: format!("{reason}; the turn is begun again") })?;
@@ -161,6 +171,12 @@ impl Work<'_> {
                 Err(CallError::Events(error)) => return Err(error.into()),
             }
         }
+    }
+
+    /// The next model of the list takes over; its tries are counted anew.
+    fn switch(&mut self, reason: &str, next: &str) -> Result<u32, AgentError> {
+        self.say(AgentEvent::Trouble { message: format!("{reason}; `{next}` goes on") })?;
+        Ok(0)
     }
 
     fn answered(&mut self, turn: u32, mut answer: Answer, took: Duration) -> Result<Step, AgentError> {
@@ -216,6 +232,7 @@ impl Work<'_> {
             | HandIn::Reflection(_)
             | HandIn::Permission { .. }
             | HandIn::ModelFailed { .. }
+            | HandIn::QuotaSpent { .. }
             | HandIn::BudgetSpent { .. }
             | HandIn::GaveUp { .. } => None,
         }

@@ -3,16 +3,16 @@
 
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::calls::{self, CallRecord, Outcome, Reserved, Settled};
+use crate::calls::{self, CallRecord, Outcome, Reserved, Settled, Tried};
 use crate::money::{Envelope, Micros};
 use crate::prices::Price;
 use crate::protocol::Protocol;
 use crate::refusal::Refusal;
-use crate::usage::Usage;
+use crate::usage::{Reported, Usage};
 
 /// What the log says when the agent was gone before it got an answer.
 const CLIENT_CLOSED: u16 = 499;
@@ -45,6 +45,13 @@ pub(crate) struct CallHead {
 pub(crate) enum Counted {
     Reported(Usage),
     FromBytes(Usage),
+}
+
+/// Whether all of an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Whole,
+    Broken,
 }
 
 impl Counted {
@@ -97,14 +104,19 @@ impl Books {
         let number = pages.last_call;
         drop(pages);
         let mut call = OpenCall::new(self.clone(), number, head);
+        call.resets_at = refusal.resets_at();
         call.settle(refusal.status().as_u16(), refusal.outcome(), Counted::NOTHING);
     }
 
     fn settle(&self, settled: Settled) {
         let mut pages = self.pages();
         pages.envelope.settle(settled.call, settled.micro_usd);
-        let written = pages.write(&CallRecord::Settled(settled));
         drop(pages);
+        self.note(&CallRecord::Settled(settled));
+    }
+
+    fn note(&self, record: &CallRecord) {
+        let written = self.pages().write(record);
         match written {
             Ok(()) => (self.notify)(),
             Err(cause) => tracing::error!(cause, "a model call could not be recorded"),
@@ -139,13 +151,33 @@ pub(crate) struct OpenCall {
     head: CallHead,
     started_at: Timestamp,
     clock: Instant,
+    waited: Duration,
     tries: u32,
+    pub(crate) resets_at: Option<Timestamp>,
     settled: bool,
+}
+
+/// A try after which another one is made.
+pub(crate) struct FailedTry {
+    pub(crate) outcome: Outcome,
+    pub(crate) status: Option<u16>,
+    pub(crate) cause: String,
+    pub(crate) wait: Duration,
 }
 
 impl OpenCall {
     fn new(books: Arc<Books>, number: u32, head: CallHead) -> Self {
-        Self { books, number, head, started_at: Timestamp::now(), clock: Instant::now(), tries: 0, settled: false }
+        Self {
+            books,
+            number,
+            head,
+            started_at: Timestamp::now(),
+            clock: Instant::now(),
+            waited: Duration::ZERO,
+            tries: 0,
+            resets_at: None,
+            settled: false,
+        }
     }
 
     pub(crate) fn number(&self) -> u32 {
@@ -161,6 +193,25 @@ impl OpenCall {
         self.tries
     }
 
+    /// Time that passed without anything being asked of the upstream.
+    pub(crate) fn waited(&mut self, time: Duration) {
+        self.waited += time;
+    }
+
+    /// Records a try that is followed by another.
+    pub(crate) fn tried(&self, failed: FailedTry) {
+        let FailedTry { outcome, status, cause, wait } = failed;
+        self.books.note(&CallRecord::Tried(Tried {
+            call: self.number,
+            attempt: self.tries,
+            outcome,
+            status,
+            cause,
+            wait_millis: millis(wait),
+            at: Timestamp::now(),
+        }));
+    }
+
     /// Tokens by the size of the request and of the text that came back.
     pub(crate) fn count_bytes(&self, text_bytes: u64) -> Counted {
         Counted::FromBytes(Usage {
@@ -168,6 +219,20 @@ impl OpenCall {
             output: text_bytes.div_ceil(4),
             ..Usage::default()
         })
+    }
+
+    /// What was reported; what was not is filled in from the bytes, and then it is said so. The last report of
+    /// output tokens of a broken answer is older than its text.
+    pub(crate) fn count(&self, reported: Option<Reported>, text_bytes: u64, ending: Ending) -> Counted {
+        let Some(Reported { mut usage, input, output }) = reported else { return self.count_bytes(text_bytes) };
+        if !input {
+            usage.input = self.head.input_estimate;
+        }
+        if !output || ending == Ending::Broken {
+            usage.output = usage.output.max(text_bytes.div_ceil(4));
+        }
+        let known = input && output && ending == Ending::Whole;
+        if known { Counted::Reported(usage) } else { Counted::FromBytes(usage) }
     }
 
     pub(crate) fn is_settled(&self) -> bool {
@@ -200,9 +265,15 @@ impl OpenCall {
             outcome,
             tries: self.tries,
             started_at: self.started_at,
-            millis: u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+            millis: millis(self.clock.elapsed().saturating_sub(self.waited)),
+            waited_millis: millis(self.waited),
+            resets_at: self.resets_at,
         });
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Drop for OpenCall {

@@ -17,6 +17,7 @@ use crate::protocol::Protocol;
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum CallRecord {
     Reserved(Reserved),
+    Tried(Tried),
     Settled(Settled),
 }
 
@@ -31,6 +32,23 @@ pub struct Reserved {
     /// What was set aside; `None` when the model has no price.
     pub micro_usd: Option<Micros>,
     pub started_at: Timestamp,
+}
+
+/// One try that did not do, and after which the upstream is asked again. It costs nothing by itself: what the
+/// call cost is in its settled line, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tried {
+    pub call: u32,
+    /// From 1.
+    pub attempt: u32,
+    pub outcome: Outcome,
+    /// What the upstream answered; `None` when there was no answer.
+    pub status: Option<u16>,
+    pub cause: String,
+    /// How long is waited before the next try.
+    pub wait_millis: u64,
+    pub at: Timestamp,
 }
 
 /// The call is over.
@@ -59,7 +77,14 @@ pub struct Settled {
     /// How often the upstream was asked.
     pub tries: u32,
     pub started_at: Timestamp,
+    /// Without the waits.
     pub millis: u64,
+    /// Waits for a slot of the provider and between tries.
+    #[serde(default)]
+    pub waited_millis: u64,
+    /// When the provider's usage window opens again, for a call that met its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Timestamp>,
 }
 
 /// How a call ended.
@@ -85,6 +110,8 @@ pub enum Outcome {
     PriceUnknown,
     /// Refused: the number of calls is used up.
     CallLimit,
+    /// The provider's usage window or account is spent.
+    Quota,
     /// Refused: the model is not granted here.
     Refused,
     /// The scripted upstream had no turn left.
@@ -139,7 +166,7 @@ pub(crate) fn append(log: &mut File, record: &CallRecord) -> io::Result<()> {
     line.push(b'\n');
     log.write_all(&line)?;
     match record {
-        CallRecord::Reserved(_) => Ok(()),
+        CallRecord::Reserved(_) | CallRecord::Tried(_) => Ok(()),
         CallRecord::Settled(_) => log.sync_data(),
     }
 }

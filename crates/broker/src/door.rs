@@ -6,34 +6,34 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::asking::{Rejected, Trial};
 use crate::books::{CallHead, Counted, OpenCall};
 use crate::calls::Outcome;
-use crate::gateway::{Gateway, Place, until_closing};
-use crate::http::{Answer, NoAnswer};
+use crate::gateway::{Gateway, until_closing};
+use crate::http::Answer;
 use crate::prices;
 use crate::protocol::Protocol;
 use crate::refusal::{Billing, Refusal};
 use crate::relay::Relay;
-use crate::request::Ask;
-use crate::retry;
+use crate::request::{Ask, UsageChunk, Verb};
 use crate::route::{self, Route};
+use crate::strip::Strip;
 use crate::tap::{Shape, Tap};
 
 const BODY_LIMIT_MIB: usize = 32;
-const ERROR_BODY_LIMIT: usize = 1024 * 1024;
 const RETRIES: HeaderName = HeaderName::from_static("x-holdpoint-retries");
 const CALL: HeaderName = HeaderName::from_static("x-holdpoint-call");
 /// What an agent may see of an upstream's headers.
-const PASSED_BACK: [HeaderName; 6] = [
+const PASSED_BACK: [HeaderName; 7] = [
     header::CONTENT_TYPE,
+    // None is asked for; one that comes all the same must be told.
+    header::CONTENT_ENCODING,
     header::CACHE_CONTROL,
     header::RETRY_AFTER,
     HeaderName::from_static("retry-after-ms"),
@@ -41,26 +41,67 @@ const PASSED_BACK: [HeaderName; 6] = [
     HeaderName::from_static("x-request-id"),
 ];
 
+/// How a path tells what is asked.
+#[derive(Clone, Copy)]
+enum Entrance {
+    Body(Protocol, Verb),
+    /// The path ends in `{model}:{action}` after this prefix.
+    Gemini(&'static str),
+}
+
+impl Entrance {
+    fn protocol(self) -> Protocol {
+        match self {
+            Self::Body(protocol, _) => protocol,
+            Self::Gemini(_) => Protocol::Gemini,
+        }
+    }
+
+    fn read(self, uri: &Uri, body: Bytes) -> Result<Ask, Refusal> {
+        match self {
+            Self::Body(protocol, verb) => Ask::read(protocol, verb, body),
+            Self::Gemini(prefix) => {
+                let target = uri.path().strip_prefix(prefix).unwrap_or_default().trim_start_matches('/');
+                // The model's own slash and colon may be written as escapes.
+                let target = target.replace("%2F", "/").replace("%2f", "/").replace("%3A", ":").replace("%3a", ":");
+                let sse = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "alt=sse"));
+                Ask::read_gemini(&target, sse, body)
+            }
+        }
+    }
+}
+
+const BODIES: [(&str, Protocol, Verb); 8] = [
+    ("/anthropic/v1/messages", Protocol::Messages, Verb::Answer),
+    ("/v1/messages", Protocol::Messages, Verb::Answer),
+    ("/anthropic/v1/messages/count_tokens", Protocol::Messages, Verb::Count),
+    ("/v1/messages/count_tokens", Protocol::Messages, Verb::Count),
+    ("/openai/v1/chat/completions", Protocol::Chat, Verb::Answer),
+    ("/v1/chat/completions", Protocol::Chat, Verb::Answer),
+    ("/openai/v1/responses", Protocol::Responses, Verb::Answer),
+    ("/v1/responses", Protocol::Responses, Verb::Answer),
+];
+const GEMINI: [&str; 3] = ["/gemini/v1beta/models", "/gemini/v1/models", "/v1beta/models"];
+
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
-    let door = |protocol: Protocol| {
+    let door = |entrance: Entrance| {
         post(move |State(gateway): State<Arc<Gateway>>, request: Request| async move {
-            let answered = gateway.call(protocol, request).await;
-            answered.unwrap_or_else(|refusal| refusal.into_response(protocol))
+            let answered = gateway.call(&entrance, request).await;
+            answered.unwrap_or_else(|refusal| refusal.into_response(entrance.protocol()))
         })
         .fallback(nowhere)
     };
-    Router::new()
-        .route("/anthropic/v1/messages", door(Protocol::Messages))
-        .route("/v1/messages", door(Protocol::Messages))
-        .route("/openai/v1/chat/completions", door(Protocol::Chat))
-        .route("/v1/chat/completions", door(Protocol::Chat))
-        .route("/openai/v1/responses", door(Protocol::Responses))
-        .route("/v1/responses", door(Protocol::Responses))
+    let mut router = Router::new()
         .route("/openai/v1/models", get(models).fallback(nowhere))
         .route("/v1/models", get(models).fallback(nowhere))
-        .route("/search", post(crate::search::door).fallback(nowhere))
-        .fallback(nowhere)
-        .with_state(gateway)
+        .route("/search", post(crate::search::door).fallback(nowhere));
+    for (path, protocol, verb) in BODIES {
+        router = router.route(path, door(Entrance::Body(protocol, verb)));
+    }
+    for prefix in GEMINI {
+        router = router.route(&format!("{prefix}/{{*target}}"), door(Entrance::Gemini(prefix)));
+    }
+    router.fallback(nowhere).with_state(gateway)
 }
 
 async fn nowhere(request: Request) -> Response {
@@ -86,52 +127,55 @@ async fn models(State(gateway): State<Arc<Gateway>>) -> Response {
     axum::Json(json!({"object": "list", "data": data})).into_response()
 }
 
-/// One try that led to some answer of the upstream.
-enum Trial {
-    Answered(Answer),
-    Rejected(Rejected),
-}
-
-/// The upstream said no.
-struct Rejected {
-    status: u16,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
-/// One try that led to no answer.
-enum Failed {
-    TimedOut,
-    NoAnswer(String),
-    Refused(Refusal),
-}
-
 impl Gateway {
-    async fn call(&self, protocol: Protocol, request: Request) -> Result<Response, Refusal> {
+    async fn call(&self, entrance: &Entrance, request: Request) -> Result<Response, Refusal> {
         let mut closing = self.closing.subscribe();
         let (parts, body) = request.into_parts();
         let body = tokio::select! {
             body = read(body) => body?,
             () = until_closing(&mut closing) => return Err(Refusal::Closing),
         };
-        let ask = Ask::read(protocol, body)?;
+        let ask = entrance.read(&parts.uri, body)?;
+        if ask.verb == Verb::Count {
+            return self.count(&ask, &parts.headers).await;
+        }
+        let protocol = ask.protocol;
         let (route, mut call) = self.open(&ask)?;
         let trial = tokio::select! {
             trial = self.ask(&route, &ask, &parts.headers, &mut call) => trial,
             () = until_closing(&mut closing) => Err(Refusal::Closing),
         };
         match trial {
-            Ok(Trial::Answered(answer)) => Ok(self.answered(protocol, answer, call)),
-            Ok(Trial::Rejected(rejected)) => Ok(self.rejected(protocol, &route, rejected, call)),
+            Ok(Trial::Answered(answer, shape)) => Ok(self.answered(&ask, answer, shape, call)),
+            Ok(Trial::Rejected(rejected)) => {
+                let mut response = self.rejected(protocol, &route, &rejected);
+                call.settle(response.status().as_u16(), Outcome::Error, Counted::NOTHING);
+                mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
+                Ok(response)
+            }
             Err(refusal) => {
+                call.resets_at = refusal.resets_at();
                 let counted = match refusal.billing() {
-                    Billing::Possible => call.count_bytes(0),
-                    Billing::None => Counted::NOTHING,
+                    Billing::Possible if call.tries() > 0 => call.count_bytes(0),
+                    Billing::Possible | Billing::None => Counted::NOTHING,
                 };
                 call.settle(refusal.status().as_u16(), refusal.outcome(), counted);
                 let retries = call.tries().saturating_sub(1);
                 let mut response = refusal.into_response(protocol);
                 mark(response.headers_mut(), retries, call.number());
+                Ok(response)
+            }
+        }
+    }
+
+    /// Counting tokens costs nothing, so it leaves no record.
+    async fn count(&self, ask: &Ask, headers: &HeaderMap) -> Result<Response, Refusal> {
+        let route = route::find(&self.upstreams, ask.protocol, &ask.model)?;
+        match self.ask_once(&route, ask, headers).await? {
+            Trial::Rejected(rejected) => Ok(self.rejected(ask.protocol, &route, &rejected)),
+            Trial::Answered(answer, _) => {
+                let mut response = Response::new(Body::from_stream(answer.body));
+                pass_back(&answer.headers, response.headers_mut());
                 Ok(response)
             }
         }
@@ -153,83 +197,31 @@ impl Gateway {
             }
         };
         let upstream = &self.upstreams[route.upstream];
+        if let Some(refusal) = self.known_wall(&route) {
+            head.model = format!("{}/{}", upstream.provider, route.model);
+            self.books.refuse(head, &refusal);
+            return Err(refusal);
+        }
         head.model = format!("{}/{}", upstream.provider, route.model);
         head.price = prices::find(&upstream.prices, &route.model).cloned();
         let call = self.books.open(head)?;
         Ok((route, call))
     }
 
-    /// Asks until there is an answer that counts, or patience is used up.
-    async fn ask(&self, route: &Route, ask: &Ask, headers: &HeaderMap, call: &mut OpenCall) -> Result<Trial, Refusal> {
-        let first_byte = Duration::from_millis(self.policy.first_byte_ms);
-        loop {
-            let tries = call.begin_try();
-            let trial = tokio::time::timeout(first_byte, self.try_once(route, ask, headers)).await;
-            let trial = trial.unwrap_or(Err(Failed::TimedOut));
-            let asked_wait = match &trial {
-                Ok(Trial::Rejected(rejected)) if retry::passes_over(rejected.status) => {
-                    retry::retry_after(&rejected.headers, Timestamp::now())
-                }
-                Ok(_) | Err(Failed::Refused(_)) => return self.last_word(route, tries, trial),
-                Err(Failed::TimedOut | Failed::NoAnswer(_)) => None,
-            };
-            let seed = (&self.attempt, call.number());
-            match self.policy.wait(tries, asked_wait, seed) {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => return self.last_word(route, tries, trial),
-            }
-        }
-    }
-
-    fn last_word(&self, route: &Route, tries: u32, trial: Result<Trial, Failed>) -> Result<Trial, Refusal> {
-        let provider = self.upstreams[route.upstream].provider.clone();
-        trial.map_err(|failed| match failed {
-            Failed::Refused(refusal) => refusal,
-            Failed::NoAnswer(cause) => Refusal::Unreachable { provider, tries, cause },
-            Failed::TimedOut => Refusal::TimedOut { provider, tries, millis: self.policy.first_byte_ms },
-        })
-    }
-
-    async fn try_once(&self, route: &Route, ask: &Ask, headers: &HeaderMap) -> Result<Trial, Failed> {
-        let answer = match &self.places[route.upstream] {
-            Place::Http(upstream) => upstream
-                .send(ask.protocol, headers, ask.forward(&route.model))
-                .await
-                .map_err(|NoAnswer(cause)| Failed::NoAnswer(cause))?,
-            Place::Scripted(upstream) => upstream.answer(ask).map_err(Failed::Refused)?,
-        };
-        if !(200..300).contains(&answer.status) {
-            return Ok(Trial::Rejected(reject(answer).await));
-        }
-        // Until the first byte is here, another try does no harm.
-        let Answer { status, headers, mut body, script } = answer;
-        let first = match body.next().await {
-            Some(Ok(first)) => first,
-            Some(Err(error)) => return Err(Failed::NoAnswer(error.to_string())),
-            None => return Err(Failed::NoAnswer("the answer was empty".to_owned())),
-        };
-        Ok(Trial::Answered(Answer {
-            status,
-            headers,
-            body: stream::once(async { Ok(first) }).chain(body).boxed(),
-            script,
-        }))
-    }
-
-    fn answered(&self, protocol: Protocol, answer: Answer, call: OpenCall) -> Response {
-        let content_type = answer.headers.get(header::CONTENT_TYPE);
-        let events = content_type.is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"));
-        let shape = if events { Shape::Events } else { Shape::Json };
+    fn answered(&self, ask: &Ask, answer: Answer, shape: Shape, call: OpenCall) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
         pass_back(&answer.headers, response.headers_mut());
         mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
+        let strips = shape == Shape::Events && ask.usage_chunk() == UsageChunk::OnlyForUs;
         *response.body_mut() = Relay {
             call,
-            tap: Tap::new(protocol, shape),
+            tap: Tap::new(ask.protocol, shape),
+            strip: strips.then(Strip::default),
             body: answer.body,
             status: answer.status,
             script: answer.script,
+            pass: answer.pass,
             idle: Duration::from_millis(self.policy.idle_ms),
             closing: self.closing.subscribe(),
         }
@@ -237,21 +229,18 @@ impl Gateway {
         response
     }
 
-    fn rejected(&self, protocol: Protocol, route: &Route, rejected: Rejected, mut call: OpenCall) -> Response {
+    fn rejected(&self, protocol: Protocol, route: &Route, rejected: &Rejected) -> Response {
         let upstream = &self.upstreams[route.upstream];
         let status = StatusCode::from_u16(rejected.status).ok();
         // A redirect is not for the agent to follow, and not for us: it would carry the key.
         let status = status.filter(|status| status.is_client_error() || status.is_server_error());
         let status = status.unwrap_or(StatusCode::BAD_GATEWAY);
-        call.settle(status.as_u16(), Outcome::Error, Counted::NOTHING);
-        let body = error_body(protocol, &upstream.provider, &rejected);
-        let key = upstream.key.expose();
-        let body = if key.is_empty() { body } else { body.replace(key, "[key]") };
+        let body = self.without_key(route, &error_body(protocol, &upstream.provider, rejected));
         let mut response = (status, body).into_response();
         pass_back(&rejected.headers, response.headers_mut());
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
-        mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
+        response.headers_mut().remove(header::CONTENT_ENCODING);
         response
     }
 }
@@ -267,20 +256,6 @@ async fn read(body: Body) -> Result<Bytes, Refusal> {
         }
         Refusal::BodyUnreadable(error.to_string())
     })
-}
-
-async fn reject(answer: Answer) -> Rejected {
-    let mut body = Vec::new();
-    let mut chunks = answer.body;
-    // A body that breaks off or is too long still says something with what has come.
-    while let Some(Ok(chunk)) = chunks.next().await {
-        let room = ERROR_BODY_LIMIT - body.len();
-        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-        if body.len() == ERROR_BODY_LIMIT {
-            break;
-        }
-    }
-    Rejected { status: answer.status, headers: answer.headers, body: body.into() }
 }
 
 /// The upstream's own words when they are an error of the protocol, else wrapped into one.
@@ -302,7 +277,7 @@ fn error_body(protocol: Protocol, provider: &str, rejected: &Rejected) -> String
     } else {
         format!("`{provider}` answered {status}: {text}")
     };
-    protocol.error("holdpoint_upstream", &message).to_string()
+    protocol.error(status, "holdpoint_upstream", &message).to_string()
 }
 
 fn pass_back(from: &HeaderMap, to: &mut HeaderMap) {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::net::UnixListener;
@@ -13,9 +13,11 @@ use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
 use crate::money::Envelope;
+use crate::quota::Wall;
 use crate::retry::RetryPolicy;
 use crate::scripted::{Scene, ScriptedUpstream};
 use crate::search::Search;
+use crate::turnstile::Turnstile;
 
 /// How long connections of an agent that does not read may hold up the end.
 const CLOSING_GRACE: Duration = Duration::from_secs(5);
@@ -24,8 +26,11 @@ const CLOSING_GRACE: Duration = Duration::from_secs(5);
 pub struct Gateway {
     pub(crate) attempt: String,
     pub(crate) upstreams: Vec<Upstream>,
-    /// Same order as `upstreams`.
+    /// Same order as `upstreams`, like the two after it.
     pub(crate) places: Vec<Place>,
+    pub(crate) turnstiles: Vec<Option<Turnstile>>,
+    /// Usage windows that are known to be spent.
+    pub(crate) walls: Mutex<Vec<Option<Wall>>>,
     pub(crate) policy: RetryPolicy,
     pub(crate) books: Arc<Books>,
     pub(crate) closing: watch::Sender<bool>,
@@ -47,16 +52,22 @@ impl Gateway {
                 Ok(Place::Scripted(ScriptedUpstream::new(script.clone(), scene.clone())))
             }
             (UpstreamKind::Scripted, None) => Err(GrantError::NoScript(upstream.provider.clone())),
-            (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => {
+            (UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini, _) => {
                 HttpUpstream::new(upstream, &grant.retry).map(Place::Http)
             }
         };
         let places = grant.upstreams.iter().map(place).collect::<Result<_, _>>()?;
+        let folder = grant.limits_folder.as_deref();
+        let turnstile = |upstream: &Upstream| Turnstile::new(folder, &upstream.provider, upstream.limits);
+        let turnstiles = grant.upstreams.iter().map(turnstile).collect();
+        let walls = Mutex::new(vec![None; grant.upstreams.len()]);
         let envelope = Envelope::new(grant.limit, grant.max_calls);
         Ok(Self {
             attempt: grant.attempt,
             upstreams: grant.upstreams,
             places,
+            turnstiles,
+            walls,
             policy: grant.retry,
             books: Arc::new(Books::new(envelope, log, notify)),
             closing: watch::Sender::new(false),

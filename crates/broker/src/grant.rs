@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ use crate::protocol::Protocol;
 use crate::retry::RetryPolicy;
 use crate::scripted::Script;
 use crate::search::{SearchError, SearchGrant};
+use crate::turnstile::Limits;
 
 /// Everything a [`crate::Gateway`] may do for one attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,6 +34,9 @@ pub struct Grant {
     /// Where words may be looked up on the web; `None`: nowhere.
     #[serde(default)]
     pub search: Option<SearchGrant>,
+    /// Where the attempts of this machine count their calls per provider; without it no [`Limits`] are kept.
+    #[serde(default)]
+    pub limits_folder: Option<PathBuf>,
 }
 
 /// One place that answers model calls.
@@ -48,6 +53,9 @@ pub struct Upstream {
     /// The answers of a scripted upstream.
     pub script: Option<Script>,
     pub prices: Vec<Price>,
+    /// Kept together with all other attempts of this machine.
+    #[serde(default)]
+    pub limits: Limits,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,15 +63,26 @@ pub struct Upstream {
 pub enum UpstreamKind {
     Anthropic,
     OpenAi,
+    Gemini,
     Scripted,
 }
 
 impl UpstreamKind {
     pub(crate) fn speaks(self, protocol: Protocol) -> bool {
-        match (self, protocol) {
-            (Self::Scripted, _) | (Self::Anthropic, Protocol::Messages) => true,
-            (Self::OpenAi, Protocol::Chat | Protocol::Responses) => true,
-            (Self::Anthropic, Protocol::Chat | Protocol::Responses) | (Self::OpenAi, Protocol::Messages) => false,
+        match self {
+            Self::Scripted => true,
+            Self::Anthropic => protocol == Protocol::Messages,
+            Self::OpenAi => matches!(protocol, Protocol::Chat | Protocol::Responses),
+            Self::Gemini => protocol == Protocol::Gemini,
+        }
+    }
+
+    /// Where an agent finds it.
+    pub(crate) fn door(self) -> &'static str {
+        match self {
+            Self::Anthropic => Protocol::Messages.door(),
+            Self::OpenAi | Self::Scripted => Protocol::Chat.door(),
+            Self::Gemini => Protocol::Gemini.door(),
         }
     }
 }
@@ -141,7 +160,7 @@ impl Grant {
                     return Err(GrantError::NoScript(provider.clone()));
                 }
                 (UpstreamKind::Scripted, Some(script)) => Some(script.name()),
-                (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => None,
+                (UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini, _) => None,
             };
             if !seen.insert((provider.as_str(), script)) {
                 return Err(GrantError::DuplicateProvider(provider.clone()));
@@ -163,6 +182,7 @@ mod tests {
             key: Secret::new("sk-very-secret"),
             script: None,
             prices: Vec::new(),
+            limits: Limits::default(),
         }
     }
 
@@ -177,6 +197,7 @@ mod tests {
             retry: RetryPolicy::default(),
             max_calls: None,
             search: None,
+            limits_folder: None,
         }
     }
 

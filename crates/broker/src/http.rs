@@ -11,7 +11,9 @@ use reqwest::Url;
 
 use crate::grant::{GrantError, Upstream, UpstreamKind};
 use crate::protocol::Protocol;
+use crate::request::{Ask, Streamed, Verb};
 use crate::retry::RetryPolicy;
+use crate::turnstile::Pass;
 
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const FORWARDED: [HeaderName; 4] =
@@ -23,6 +25,8 @@ pub(crate) struct Answer {
     pub(crate) headers: HeaderMap,
     pub(crate) body: AnswerBody,
     pub(crate) script: ScriptState,
+    /// Held until the answer is over.
+    pub(crate) pass: Option<Pass>,
 }
 
 pub(crate) type AnswerBody = BoxStream<'static, Result<Bytes, BodyError>>;
@@ -83,20 +87,19 @@ impl HttpUpstream {
         Ok(Self { client, base, auth })
     }
 
-    pub(crate) async fn send(
-        &self,
-        protocol: Protocol,
-        from_agent: &HeaderMap,
-        body: Bytes,
-    ) -> Result<Answer, NoAnswer> {
-        let request =
-            self.client.post(endpoint(&self.base, protocol)).headers(self.headers(protocol, from_agent)).body(body);
+    pub(crate) async fn send(&self, ask: &Ask, model: &str, from_agent: &HeaderMap) -> Result<Answer, NoAnswer> {
+        let request = self
+            .client
+            .post(endpoint(&self.base, ask, model))
+            .headers(self.headers(ask.protocol, from_agent))
+            .body(ask.forward(model));
         let response = request.send().await.map_err(|error| NoAnswer(chain(error)))?;
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: response.bytes_stream().map(|chunk| chunk.map_err(|error| BodyError::Cut(chain(error)))).boxed(),
             script: ScriptState::Going,
+            pass: None,
         })
     }
 
@@ -108,6 +111,8 @@ impl HttpUpstream {
             }
         }
         headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        // Usage is read from the bytes as they pass.
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if protocol == Protocol::Messages {
             headers.entry(ANTHROPIC_VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
         }
@@ -125,6 +130,7 @@ fn auth(upstream: &Upstream) -> Result<Option<(HeaderName, HeaderValue)>, header
     }
     let (name, value) = match upstream.kind {
         UpstreamKind::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        UpstreamKind::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
         UpstreamKind::OpenAi | UpstreamKind::Scripted => (header::AUTHORIZATION, format!("Bearer {key}")),
     };
     let mut value = HeaderValue::from_str(&value)?;
@@ -132,17 +138,38 @@ fn auth(upstream: &Upstream) -> Result<Option<(HeaderName, HeaderValue)>, header
     Ok(Some((name, value)))
 }
 
-/// `…/v1` is added unless the base already names a version somewhere in its path.
-fn endpoint(base: &Url, protocol: Protocol) -> Url {
+/// A version is added unless the base already names one somewhere in its path.
+fn endpoint(base: &Url, ask: &Ask, model: &str) -> Url {
     let path = base.path().trim_end_matches('/');
     let versioned = path.split('/').any(|segment| {
         let mut rest = segment.strip_prefix('v').unwrap_or("").chars();
         rest.next().is_some_and(|c| c.is_ascii_digit())
     });
-    let version = if versioned { "" } else { "/v1" };
+    let version = match (versioned, ask.protocol) {
+        (true, _) => "",
+        (false, Protocol::Gemini) => "/v1beta",
+        (false, Protocol::Messages | Protocol::Chat | Protocol::Responses) => "/v1",
+    };
     let mut url = base.clone();
-    url.set_path(&format!("{path}{version}/{}", protocol.path()));
+    url.set_path(&format!("{path}{version}/{}", behind_version(ask, model)));
+    if ask.protocol == Protocol::Gemini && ask.stream == Streamed::Yes {
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
     url
+}
+
+fn behind_version(ask: &Ask, model: &str) -> String {
+    match (ask.protocol, ask.verb) {
+        (Protocol::Messages, Verb::Answer) => "messages".to_owned(),
+        (Protocol::Messages, Verb::Count) => "messages/count_tokens".to_owned(),
+        (Protocol::Chat, _) => "chat/completions".to_owned(),
+        (Protocol::Responses, _) => "responses".to_owned(),
+        (Protocol::Gemini, Verb::Count) => format!("models/{model}:countTokens"),
+        (Protocol::Gemini, Verb::Answer) => match ask.stream {
+            Streamed::No => format!("models/{model}:generateContent"),
+            Streamed::Yes | Streamed::Array => format!("models/{model}:streamGenerateContent"),
+        },
+    }
 }
 
 fn is_loopback(base: &Url) -> bool {
@@ -174,8 +201,24 @@ mod tests {
 
     #[track_caller]
     fn check(base: &str, protocol: Protocol, expected: &str) {
-        let url = endpoint(&Url::parse(base).unwrap(), protocol);
+        let ask = Ask::read(protocol, Verb::Answer, Bytes::from_static(b"{\"model\":\"p/m\"}")).unwrap();
+        let url = endpoint(&Url::parse(base).unwrap(), &ask, "m");
         assert_eq!(url.as_str(), expected);
+    }
+
+    #[test]
+    fn gemini_addresses_name_model_and_action() {
+        let check = |base: &str, action: &str, expected: &str| {
+            let ask = Ask::read_gemini(&format!("g/m:{action}"), true, Bytes::from_static(b"{}")).unwrap();
+            assert_eq!(endpoint(&Url::parse(base).unwrap(), &ask, "m").as_str(), expected);
+        };
+        check("https://g.example", "generateContent", "https://g.example/v1beta/models/m:generateContent");
+        check("https://g.example/v1/", "countTokens", "https://g.example/v1/models/m:countTokens");
+        check(
+            "https://g.example/v1beta?project=p",
+            "streamGenerateContent",
+            "https://g.example/v1beta/models/m:streamGenerateContent?project=p&alt=sse",
+        );
     }
 
     #[test]

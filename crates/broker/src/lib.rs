@@ -13,6 +13,8 @@
 //! | `POST /anthropic/v1/messages`, `/v1/messages` | Anthropic Messages |
 //! | `POST /openai/v1/chat/completions`, `/v1/chat/completions` | OpenAI Chat Completions |
 //! | `POST /openai/v1/responses`, `/v1/responses` | OpenAI Responses |
+//! | `POST /gemini/v1beta/models/{model}:{action}`, `/v1beta/models/…` | Gemini `generateContent`, `streamGenerateContent` |
+//! | `POST …/messages/count_tokens`, `…:countTokens` | counting; free, so neither reserved nor recorded |
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
 //! | `POST /search` | a search on the web, if one was granted |
 //!
@@ -23,7 +25,8 @@
 //!
 //! Tokens, at the prices of the grant. `inputTokens` of a record never contains what was read
 //! from or written to the prompt cache; `reasoningTokens` is a part of `outputTokens`. Fees that
-//! are not per token (hosted search, priority tiers) are not seen here.
+//! are not per token (hosted search, priority tiers) are not seen here. A provider may bill a try
+//! that gave no answer; it is counted, by the size of the request, only when no later try answered.
 //!
 //! # Using it from `genai` 0.7
 //!
@@ -44,6 +47,7 @@
 //! // Anthropic door: (AdapterKind::Anthropic, "http://broker/anthropic/v1/")
 //! // Chat door:      (AdapterKind::OpenAI,    "http://broker/openai/v1/")
 //! // Responses door: (AdapterKind::OpenAIResp, "http://broker/openai/v1/")
+//! // Gemini door:    (AdapterKind::Gemini,    "http://broker/gemini/v1beta/")
 //! let resolver = ServiceTargetResolver::from_resolver_fn(
 //!     |target: ServiceTarget| -> Result<ServiceTarget, genai::resolver::Error> {
 //!         Ok(ServiceTarget {
@@ -66,6 +70,7 @@
 //! trailing `-low`, `-medium`, `-high` of a model name as a reasoning effort and cuts it off, so
 //! scripts should not be named that way. `tests/it/genai_client.rs` holds all of this.
 
+mod asking;
 mod books;
 pub mod calls;
 mod door;
@@ -75,6 +80,7 @@ mod http;
 mod money;
 pub mod prices;
 mod protocol;
+mod quota;
 mod refusal;
 mod relay;
 mod request;
@@ -82,14 +88,17 @@ mod retry;
 mod route;
 mod scripted;
 mod search;
+mod strip;
 mod tap;
+mod turnstile;
 mod usage;
 
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
 pub use money::Micros;
-pub use prices::{Price, PriceTable};
+pub use prices::{LongPrice, Price, PriceTable};
 pub use protocol::Protocol;
 pub use retry::RetryPolicy;
 pub use scripted::{Script, ScriptError};
 pub use search::{SearchError, SearchGrant};
+pub use turnstile::Limits;

@@ -18,6 +18,20 @@ pub struct Price {
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+    /// What all of a call costs when its prompt is long.
+    #[serde(default)]
+    pub long: Option<LongPrice>,
+}
+
+/// The price of a call whose prompt is longer than `above` tokens, cached ones included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LongPrice {
+    pub above: u64,
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
 }
 
 /// Prices by provider.
@@ -121,12 +135,17 @@ fn undated(model: &str) -> &str {
 impl Price {
     /// What this many tokens cost, rounded up.
     pub(crate) fn cost(&self, usage: &Usage) -> Micros {
-        let long_lived = self.cache_write.max(self.input.saturating_mul(2));
+        let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        let (input, output, cache_read, cache_write) = match &self.long {
+            Some(long) if prompt > long.above => (long.input, long.output, long.cache_read, long.cache_write),
+            Some(_) | None => (self.input, self.output, self.cache_read, self.cache_write),
+        };
+        let long_lived = cache_write.max(input.saturating_mul(2));
         let parts = [
-            (usage.input, self.input),
-            (usage.output, self.output),
-            (usage.cache_read, self.cache_read),
-            (usage.cache_write.saturating_sub(usage.cache_write_long), self.cache_write),
+            (usage.input, input),
+            (usage.output, output),
+            (usage.cache_read, cache_read),
+            (usage.cache_write.saturating_sub(usage.cache_write_long), cache_write),
             (usage.cache_write_long, long_lived),
         ];
         let total: u128 = parts.iter().map(|(tokens, price)| u128::from(*tokens) * u128::from(*price)).sum();
@@ -135,7 +154,8 @@ impl Price {
 
     /// The most that a call of this size may cost: none of it cached, all of it written.
     pub(crate) fn estimate(&self, input: u64, output: u64) -> Micros {
-        let dearest = Price { input: self.input.max(self.cache_write), ..self.clone() };
+        let long = self.long.clone().map(|long| LongPrice { input: long.input.max(long.cache_write), ..long });
+        let dearest = Price { input: self.input.max(self.cache_write), long, ..self.clone() };
         dearest.cost(&Usage { input, output, ..Usage::default() })
     }
 }
@@ -158,6 +178,17 @@ struct Row {
     output: f64,
     cache_read: Option<f64>,
     cache_write: Option<f64>,
+    long: Option<LongRow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongRow {
+    above: u64,
+    input: f64,
+    output: f64,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
 }
 
 impl Row {
@@ -170,7 +201,17 @@ impl Row {
             Err(PriceError::OutOfRange { provider: self.provider.clone(), model: self.model.clone(), field, value })
         };
         // Without a cache price of its own, cached input costs what input costs.
+        let long = self.long.as_ref().map(|long| {
+            Ok(LongPrice {
+                above: long.above,
+                input: micros("long.input", long.input)?,
+                output: micros("long.output", long.output)?,
+                cache_read: micros("long.cache_read", long.cache_read.unwrap_or(long.input))?,
+                cache_write: micros("long.cache_write", long.cache_write.unwrap_or(long.input))?,
+            })
+        });
         let price = Price {
+            long: long.transpose()?,
             input: micros("input", self.input)?,
             output: micros("output", self.output)?,
             cache_read: micros("cache_read", self.cache_read.unwrap_or(self.input))?,
@@ -217,11 +258,11 @@ mod tests {
         table
             .merge(
                 "[[price]]\nprovider='openai'\nmodel='gpt-5'\ninput=9\noutput=9\n\
-                 [[price]]\nprovider='ollama'\nmodel='*'\ninput=0\noutput=0\n",
+                 [[price]]\nprovider='house'\nmodel='*'\ninput=0\noutput=0\n",
             )
             .unwrap();
         assert_eq!(table.find("openai", "gpt-5").unwrap().cache_read, 9_000_000);
-        assert_eq!(table.find("ollama", "qwen3:8b").unwrap().output, 0);
+        assert_eq!(table.find("house", "qwen3:8b").unwrap().output, 0);
     }
 
     #[test]
@@ -246,6 +287,21 @@ mod tests {
         };
         // 3000 + 1500 + 3000 + 1000 × 3.75 + 1000 × 6
         assert_eq!(price.cost(&usage), Micros(3_000 + 1_500 + 3_000 + 3_750 + 6_000));
+    }
+
+    #[test]
+    fn a_long_prompt_has_a_price_of_its_own_also_when_it_is_estimated() {
+        let price = table().find("gemini", "gemini-2.5-pro").unwrap();
+        let usage = |input, cache_read| Usage { input, cache_read, output: 100, ..Usage::default() };
+        assert_eq!(price.cost(&usage(200_000, 0)), Micros(250_000 + 1_000));
+        assert_eq!(price.cost(&usage(100_001, 100_000)), Micros(250_003 + 25_000 + 1_500));
+        assert_eq!(price.estimate(200_001, 100), Micros(500_003 + 1_500));
+    }
+
+    #[test]
+    fn local_models_are_free_and_say_so() {
+        let price = table().find("ollama", "qwen3:8b").unwrap();
+        assert_eq!(price.cost(&Usage { input: 9, output: 9, ..Usage::default() }), Micros(0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The three wire protocols agents speak, and how each of them says that something is wrong.
+//! The wire protocols agents speak, and how each of them says that something is wrong.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,34 +13,34 @@ pub enum Protocol {
     Chat,
     /// OpenAI Responses.
     Responses,
+    /// Gemini `generateContent`.
+    Gemini,
 }
 
 impl Protocol {
-    /// The path behind the version segment.
-    pub(crate) fn path(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::Chat => "chat/completions",
-            Self::Responses => "responses",
-        }
-    }
-
     pub(crate) fn door(self) -> &'static str {
         match self {
             Self::Messages => "/anthropic/v1/messages",
             Self::Chat => "/openai/v1/chat/completions",
             Self::Responses => "/openai/v1/responses",
+            Self::Gemini => "/gemini/v1beta/models",
         }
     }
 
     /// The protocol whose error format fits a path that leads nowhere.
     pub(crate) fn nearest(path: &str) -> Self {
-        let anthropic = path.starts_with("/anthropic") || path.starts_with("/v1/messages");
-        if anthropic { Self::Messages } else { Self::Chat }
+        let begins = |starts: &[&str]| starts.iter().any(|start| path.starts_with(start));
+        if begins(&["/anthropic", "/v1/messages"]) {
+            Self::Messages
+        } else if begins(&["/gemini", "/v1beta"]) {
+            Self::Gemini
+        } else {
+            Self::Chat
+        }
     }
 
     /// An error body as this protocol's clients expect it.
-    pub(crate) fn error(self, code: &str, message: &str) -> Value {
+    pub(crate) fn error(self, status: u16, code: &str, message: &str) -> Value {
         match self {
             Self::Messages => json!({
                 "type": "error",
@@ -48,6 +48,9 @@ impl Protocol {
             }),
             Self::Chat | Self::Responses => json!({
                 "error": { "message": message, "type": code, "param": null, "code": code },
+            }),
+            Self::Gemini => json!({
+                "error": { "code": status, "message": message, "status": code },
             }),
         }
     }
@@ -58,7 +61,7 @@ impl Protocol {
         message.is_some_and(Value::is_string)
             && match self {
                 Self::Messages => body["type"] == "error",
-                Self::Chat | Self::Responses => true,
+                Self::Chat | Self::Responses | Self::Gemini => true,
             }
     }
 }

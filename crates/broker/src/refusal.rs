@@ -1,8 +1,10 @@
 //! Why the gateway itself answers instead of a model. Each refusal knows its HTTP status, its
 //! code, and what the log calls it; the words are for the person who reads the agent's output.
 
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde_json::json;
 
 use crate::calls::Outcome;
 use crate::money::Shortfall;
@@ -25,6 +27,8 @@ pub(crate) enum Refusal {
     NotJson(String),
     #[error("the request names no model; set `model` to `provider/model`")]
     NoModel,
+    #[error("`{0}` is not answered here; use generateContent, streamGenerateContent or countTokens")]
+    NoAction(String),
     #[error("background responses are not metered here; send the request without `background`")]
     Background,
     #[error(
@@ -53,8 +57,19 @@ pub(crate) enum Refusal {
     Unreachable { provider: String, tries: u32, cause: String },
     #[error("`{provider}` sent no answer within {millis} ms, {tries} times")]
     TimedOut { provider: String, tries: u32, millis: u64 },
+    #[error("{}", spent(.provider, .said, .resets_at))]
+    Quota { provider: String, said: String, resets_at: Option<Timestamp> },
+    #[error("the limits of provider `{provider}` could not be kept, so the call was not made: {cause}")]
+    Turnstile { provider: String, cause: String },
     #[error("script `{script}` has no conversation for role `{role}`, visit {visit}")]
     NoConversation { script: String, role: String, visit: u32 },
+}
+
+fn spent(provider: &str, said: &str, resets_at: &Option<Timestamp>) -> String {
+    match resets_at {
+        Some(at) => format!("the usage window of `{provider}` is spent until {at}: {said}"),
+        None => format!("the quota of `{provider}` is spent: {said}"),
+    }
 }
 
 fn shortfall(model: &str, why: &Shortfall) -> String {
@@ -86,8 +101,9 @@ impl Refusal {
             | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
             Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => StatusCode::FORBIDDEN,
             Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
-            Self::LogFailed(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoRoute { .. } => StatusCode::NOT_FOUND,
+            Self::Quota { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::LogFailed(_) | Self::Turnstile { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::NoRoute { .. } | Self::NoAction(_) => StatusCode::NOT_FOUND,
             Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
             Self::TimedOut { .. } => StatusCode::GATEWAY_TIMEOUT,
@@ -107,8 +123,10 @@ impl Refusal {
                 Shortfall::PriceUnknown { .. } => "holdpoint_price_unknown",
                 Shortfall::Calls { .. } => "holdpoint_call_limit",
             },
+            Self::Quota { .. } => "holdpoint_quota",
+            Self::Turnstile { .. } => "holdpoint_limits",
             Self::LogFailed(_) => "holdpoint_log",
-            Self::NoRoute { .. } => "not_found_error",
+            Self::NoRoute { .. } | Self::NoAction(_) => "not_found_error",
             Self::Closing => "holdpoint_closing",
             Self::Unreachable { .. } => "holdpoint_unreachable",
             Self::TimedOut { .. } => "holdpoint_timeout",
@@ -125,16 +143,19 @@ impl Refusal {
             },
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::NoConversation { .. } => Outcome::Error,
             Self::Closing => Outcome::Abandoned,
+            Self::Quota { .. } => Outcome::Quota,
             Self::BodyTooLarge { .. }
             | Self::BodyUnreadable(_)
             | Self::NotJson(_)
             | Self::NoModel
+            | Self::NoAction(_)
             | Self::Background
             | Self::ProviderNotGranted { .. }
             | Self::ScriptNotGranted { .. }
             | Self::NoUpstream { .. }
             | Self::WrongDoor { .. }
             | Self::LogFailed(_)
+            | Self::Turnstile { .. }
             | Self::NoRoute { .. } => Outcome::Refused,
         }
     }
@@ -144,9 +165,26 @@ impl Refusal {
         if matches!(self, Self::TimedOut { .. } | Self::Closing) { Billing::Possible } else { Billing::None }
     }
 
+    /// When another call can work, if the provider said so.
+    pub(crate) fn resets_at(&self) -> Option<Timestamp> {
+        if let Self::Quota { resets_at, .. } = self { *resets_at } else { None }
+    }
+
     pub(crate) fn into_response(self, protocol: Protocol) -> Response {
-        let body = protocol.error(self.code(), &self.to_string()).to_string();
+        let status = self.status();
+        let mut body = protocol.error(status.as_u16(), self.code(), &self.to_string());
+        if let Some(at) = self.resets_at() {
+            body["error"]["resets_at"] = json!(at);
+        }
         let json = [(header::CONTENT_TYPE, "application/json")];
-        (self.status(), json, body).into_response()
+        let mut response = (status, json, body.to_string()).into_response();
+        if let Self::Quota { resets_at, .. } = self {
+            let headers = response.headers_mut();
+            // The clients of the big providers honour it; asking again would only be refused again.
+            headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
+            let wait = resets_at.map(|at| at.duration_since(Timestamp::now()).as_secs().max(1));
+            headers.extend(wait.map(|seconds| (header::RETRY_AFTER, HeaderValue::from(seconds))));
+        }
+        response
     }
 }

@@ -8,18 +8,23 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::sync::watch;
 
-use crate::books::{Counted, OpenCall};
+use crate::books::{Ending, OpenCall};
 use crate::calls::Outcome;
 use crate::gateway::until_closing;
 use crate::http::{AnswerBody, BodyError, ScriptState};
+use crate::strip::Strip;
 use crate::tap::Tap;
+use crate::turnstile::Pass;
 
 pub(crate) struct Relay {
     pub(crate) call: OpenCall,
     pub(crate) tap: Tap,
+    /// For a Chat stream whose agent did not ask for usage.
+    pub(crate) strip: Option<Strip>,
     pub(crate) body: AnswerBody,
     pub(crate) status: u16,
     pub(crate) script: ScriptState,
+    pub(crate) pass: Option<Pass>,
     pub(crate) idle: Duration,
     pub(crate) closing: watch::Receiver<bool>,
 }
@@ -60,13 +65,17 @@ impl Relay {
                 if self.tap.ended() {
                     self.settle(self.tap.outcome());
                 }
-                Some(Ok(chunk))
+                Some(Ok(match &mut self.strip {
+                    Some(strip) => strip.feed(&chunk),
+                    None => chunk,
+                }))
             }
             Some(Err(error)) => self.fail(error),
             None => {
                 self.tap.finish();
                 self.settle(self.tap.outcome());
-                None
+                let rest = self.strip.take().map(|mut strip| strip.rest()).filter(|rest| !rest.is_empty());
+                rest.map(Ok)
             }
         }
     }
@@ -81,19 +90,14 @@ impl Relay {
     }
 
     fn settle(&mut self, outcome: Outcome) {
+        self.pass = None;
         let outcome = match (outcome, self.script) {
             (Outcome::Ok, ScriptState::Over) => Outcome::ScriptOver,
             (outcome, ScriptState::Going | ScriptState::Over) => outcome,
         };
-        let counted = match (self.tap.usage(), outcome) {
-            // The last report of output tokens of a broken answer is older than its text.
-            (Some(mut usage), Outcome::Cut | Outcome::Stalled | Outcome::Abandoned) => {
-                usage.output = usage.output.max(self.tap.text_bytes().div_ceil(4));
-                Counted::FromBytes(usage)
-            }
-            (Some(usage), _) => Counted::Reported(usage),
-            (None, _) => self.call.count_bytes(self.tap.text_bytes()),
-        };
+        let broken = matches!(outcome, Outcome::Cut | Outcome::Stalled | Outcome::Abandoned);
+        let ending = if broken { Ending::Broken } else { Ending::Whole };
+        let counted = self.call.count(self.tap.reported(), self.tap.text_bytes(), ending);
         self.call.settle(self.status, outcome, counted);
     }
 }
@@ -101,7 +105,8 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         if !self.call.is_settled() {
-            self.settle(Outcome::Abandoned);
+            // Some clients leave once they know why the answer ended.
+            self.settle(if self.tap.said_all() { self.tap.outcome() } else { Outcome::Abandoned });
         }
     }
 }

@@ -12,25 +12,41 @@ const DEFAULT_OUTPUT: u64 = 8_192;
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) protocol: Protocol,
+    pub(crate) verb: Verb,
     pub(crate) model: String,
     pub(crate) stream: Streamed,
     bytes: Bytes,
     fields: Map<String, Value>,
 }
 
+/// What the agent wants of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Answer,
+    /// Only how many tokens a request would have; no upstream charges for it.
+    Count,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streamed {
     Yes,
+    /// As elements of one JSON array: Gemini without `alt=sse`.
+    Array,
     No,
 }
 
+/// Whether a Chat stream must be freed of the usage that only the gateway asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UsageChunk {
+    Wanted,
+    OnlyForUs,
+}
+
 impl Ask {
-    pub(crate) fn read(protocol: Protocol, bytes: Bytes) -> Result<Self, Refusal> {
-        let fields: Map<String, Value> =
-            serde_json::from_slice(&bytes).map_err(|error| Refusal::NotJson(error.to_string()))?;
-        let model = fields.get("model").and_then(Value::as_str).map(str::trim);
-        let model = model.filter(|model| !model.is_empty());
-        let model = model.ok_or(Refusal::NoModel)?.to_owned();
+    /// Reads a request that names its model in its body.
+    pub(crate) fn read(protocol: Protocol, verb: Verb, bytes: Bytes) -> Result<Self, Refusal> {
+        let fields = object(&bytes)?;
+        let model = named(&fields).ok_or(Refusal::NoModel)?;
         if fields.get("background").is_some_and(|value| *value != json!(false) && !value.is_null()) {
             return Err(Refusal::Background);
         }
@@ -38,7 +54,28 @@ impl Ask {
             Some(Value::Bool(true)) => Streamed::Yes,
             Some(_) | None => Streamed::No,
         };
-        Ok(Self { protocol, model, stream, bytes, fields })
+        Ok(Self { protocol, verb, model, stream, bytes, fields })
+    }
+
+    /// Reads a Gemini request: `target` is `model:action` of the path. A model in the body goes before it, for
+    /// clients that cannot put a name with slashes into a path.
+    pub(crate) fn read_gemini(target: &str, sse: bool, bytes: Bytes) -> Result<Self, Refusal> {
+        let (model, action) = target.rsplit_once(':').unwrap_or((target, ""));
+        let (verb, stream) = match (action, sse) {
+            ("generateContent", _) => (Verb::Answer, Streamed::No),
+            ("streamGenerateContent", true) => (Verb::Answer, Streamed::Yes),
+            ("streamGenerateContent", false) => (Verb::Answer, Streamed::Array),
+            ("countTokens", _) => (Verb::Count, Streamed::No),
+            _ => return Err(Refusal::NoAction(action.chars().take(60).collect())),
+        };
+        let fields = object(&bytes)?;
+        let model = named(&fields).unwrap_or_else(|| model.to_owned());
+        let model = model.strip_prefix("models/").unwrap_or(&model).to_owned();
+        let plain = |part: &str| !matches!(part, "" | "." | "..") && part.chars().all(|c| c.is_ascii_graphic());
+        if !model.split('/').all(plain) {
+            return Err(Refusal::NoModel);
+        }
+        Ok(Self { protocol: Protocol::Gemini, verb, model, stream, bytes, fields })
     }
 
     pub(crate) fn field(&self, name: &str) -> &Value {
@@ -50,25 +87,50 @@ impl Ask {
     }
 
     pub(crate) fn output_estimate(&self) -> u64 {
-        let names: &[&str] = match self.protocol {
-            Protocol::Messages => &["max_tokens"],
-            Protocol::Chat => &["max_completion_tokens", "max_tokens"],
-            Protocol::Responses => &["max_output_tokens"],
+        let asked = match self.protocol {
+            Protocol::Messages => self.field("max_tokens").as_u64(),
+            Protocol::Chat => {
+                let names = ["max_completion_tokens", "max_tokens"];
+                names.iter().find_map(|name| self.field(name).as_u64())
+            }
+            Protocol::Responses => self.field("max_output_tokens").as_u64(),
+            Protocol::Gemini => self.gemini_config("maxOutputTokens").as_u64(),
         };
-        let asked = names.iter().find_map(|name| self.field(name).as_u64());
         let answers = match self.protocol {
-            Protocol::Chat => self.field("n").as_u64().unwrap_or(1).max(1),
-            Protocol::Messages | Protocol::Responses => 1,
+            Protocol::Chat => self.field("n").as_u64(),
+            Protocol::Gemini => self.gemini_config("candidateCount").as_u64(),
+            Protocol::Messages | Protocol::Responses => None,
         };
-        asked.unwrap_or(DEFAULT_OUTPUT).saturating_mul(answers)
+        asked.unwrap_or(DEFAULT_OUTPUT).saturating_mul(answers.unwrap_or(1).max(1))
+    }
+
+    /// A value of Gemini's `generationConfig`.
+    pub(crate) fn gemini_config(&self, name: &str) -> &Value {
+        &self.field("generationConfig")[name]
+    }
+
+    /// Whether the agent itself asked a Chat stream for its usage.
+    pub(crate) fn usage_chunk(&self) -> UsageChunk {
+        let chat = self.protocol == Protocol::Chat && self.stream == Streamed::Yes;
+        if chat && self.field("stream_options")["include_usage"] != json!(true) {
+            UsageChunk::OnlyForUs
+        } else {
+            UsageChunk::Wanted
+        }
     }
 
     /// The body for an upstream: the model without its provider, and usage always asked for.
     /// Without a need to change anything the very bytes of the agent are sent.
     pub(crate) fn forward(&self, model: &str) -> Bytes {
-        let meter = self.protocol == Protocol::Chat
-            && self.stream == Streamed::Yes
-            && self.field("stream_options")["include_usage"] != json!(true);
+        if self.protocol == Protocol::Gemini {
+            // The path names the model.
+            let mut fields = self.fields.clone();
+            return match fields.shift_remove("model") {
+                Some(_) => Bytes::from(Value::Object(fields).to_string()),
+                None => self.bytes.clone(),
+            };
+        }
+        let meter = self.usage_chunk() == UsageChunk::OnlyForUs;
         if !meter && self.field("model") == model {
             return self.bytes.clone();
         }
@@ -85,12 +147,25 @@ impl Ask {
     }
 }
 
+fn object(bytes: &Bytes) -> Result<Map<String, Value>, Refusal> {
+    serde_json::from_slice(bytes).map_err(|error| Refusal::NotJson(error.to_string()))
+}
+
+fn named(fields: &Map<String, Value>) -> Option<String> {
+    let model = fields.get("model").and_then(Value::as_str).map(str::trim);
+    model.filter(|model| !model.is_empty()).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn ask(protocol: Protocol, body: &str) -> Result<Ask, Refusal> {
-        Ask::read(protocol, Bytes::copy_from_slice(body.as_bytes()))
+        Ask::read(protocol, Verb::Answer, Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    fn gemini(target: &str, body: &'static str) -> Result<Ask, Refusal> {
+        Ask::read_gemini(target, true, Bytes::from_static(body.as_bytes()))
     }
 
     #[test]
@@ -98,6 +173,8 @@ mod tests {
         let body = r#"{ "model":"gpt-5",  "messages":[] }"#;
         let ask = ask(Protocol::Chat, body).unwrap();
         assert_eq!(ask.forward("gpt-5"), body);
+        let body = r#"{ "contents":[] }"#;
+        assert_eq!(gemini("house/m:generateContent", body).unwrap().forward("m"), body);
     }
 
     #[test]
@@ -122,6 +199,25 @@ mod tests {
         assert_eq!(estimate(Protocol::Messages, r#"{"model":"m","max_tokens":5}"#), 5);
         assert_eq!(estimate(Protocol::Chat, r#"{"model":"m","max_tokens":5,"n":3}"#), 15);
         assert_eq!(estimate(Protocol::Responses, r#"{"model":"m"}"#), DEFAULT_OUTPUT);
+        let body = r#"{"generationConfig":{"maxOutputTokens":7,"candidateCount":2}}"#;
+        assert_eq!(gemini("m:generateContent", body).unwrap().output_estimate(), 14);
+    }
+
+    #[test]
+    fn a_gemini_path_names_model_action_and_stream() {
+        let read = |target| gemini(target, "{}").map(|ask| (ask.model, ask.verb, ask.stream));
+        assert_eq!(read("m:generateContent").unwrap(), ("m".into(), Verb::Answer, Streamed::No));
+        assert_eq!(read("g/a:b:streamGenerateContent").unwrap(), ("g/a:b".into(), Verb::Answer, Streamed::Yes));
+        assert_eq!(read("m:countTokens").unwrap(), ("m".into(), Verb::Count, Streamed::No));
+        let array = Ask::read_gemini("m:streamGenerateContent", false, Bytes::from_static(b"{}")).unwrap();
+        assert_eq!(array.stream, Streamed::Array);
+        assert!(matches!(read("m:embedContent"), Err(Refusal::NoAction(_))));
+        assert!(matches!(read("m"), Err(Refusal::NoAction(_))));
+        for bad in [":generateContent", "../x:generateContent", "a//b:generateContent", "a b:generateContent"] {
+            assert!(matches!(read(bad), Err(Refusal::NoModel)), "{bad}");
+        }
+        let in_body = gemini("broker:generateContent", r#"{"a":1,"model":"gemini/m","z":2}"#).unwrap();
+        assert_eq!((in_body.model.as_str(), in_body.forward("m")), ("gemini/m", Bytes::from(r#"{"a":1,"z":2}"#)));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl RetryPolicy {
 
 /// Statuses that a later try may not see again.
 pub(crate) fn passes_over(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500..=599)
+    matches!(status, 408 | 429 | 500 | 502..=504 | 506..=599)
 }
 
 /// What the upstream asked us to wait: milliseconds, seconds, or a date.
@@ -126,7 +126,7 @@ mod tests {
         for status in [408, 429, 500, 502, 503, 504, 529] {
             assert!(passes_over(status), "{status}");
         }
-        for status in [200, 301, 400, 401, 402, 403, 404, 409, 413, 422] {
+        for status in [200, 301, 400, 401, 402, 403, 404, 409, 413, 422, 501, 505] {
             assert!(!passes_over(status), "{status}");
         }
     }

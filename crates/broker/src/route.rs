@@ -33,24 +33,25 @@ fn named(upstreams: &[Upstream], protocol: Protocol, provider: &str, model: &str
         return Err(Refusal::WrongDoor {
             provider: provider.to_owned(),
             door: protocol.door(),
-            other: match first.kind {
-                UpstreamKind::Anthropic => Protocol::Messages.door(),
-                UpstreamKind::OpenAi | UpstreamKind::Scripted => Protocol::Chat.door(),
-            },
+            other: first.kind.door(),
         });
     }
     let model = model.to_owned();
     Ok(Route { upstream, model })
 }
 
+/// Agents also ask for small models of their own choice; a script stands in for those when nothing else can.
 fn bare(upstreams: &[Upstream], protocol: Protocol, model: &str) -> Result<Route, Refusal> {
-    let mut all = upstreams.iter().enumerate();
     let fits = |upstream: &Upstream| upstream.kind.speaks(protocol) && knows(upstream, model);
-    let found = all.find(|(_, upstream)| fits(upstream));
-    let (upstream, _) =
-        found.ok_or_else(|| Refusal::NoUpstream { door: protocol.door(), granted: granted(upstreams) })?;
-    let model = model.to_owned();
-    Ok(Route { upstream, model })
+    if let Some(upstream) = upstreams.iter().position(fits) {
+        return Ok(Route { upstream, model: model.to_owned() });
+    }
+    let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
+    let stand_in = upstreams.iter().enumerate().find_map(|(at, upstream)| Some((at, script(upstream)?)));
+    match stand_in {
+        Some((upstream, model)) => Ok(Route { upstream, model }),
+        None => Err(Refusal::NoUpstream { door: protocol.door(), granted: granted(upstreams) }),
+    }
 }
 
 /// A provider knows its models better than we do; a script is the only model of its upstream.
@@ -58,7 +59,7 @@ fn knows(upstream: &Upstream, model: &str) -> bool {
     match (upstream.kind, &upstream.script) {
         (UpstreamKind::Scripted, Some(script)) => script.name() == model,
         (UpstreamKind::Scripted, None) => false,
-        (UpstreamKind::Anthropic | UpstreamKind::OpenAi, _) => !model.is_empty(),
+        (UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini, _) => !model.is_empty(),
     }
 }
 
@@ -85,6 +86,7 @@ mod tests {
             key: Secret::default(),
             script,
             prices: Vec::new(),
+            limits: crate::turnstile::Limits::default(),
         };
         let script = |name| {
             let text = "[[conversation]]\nrole='r'\n[[conversation.turn]]\ntext='t'\n";
@@ -128,6 +130,7 @@ mod tests {
         check(Protocol::Chat, "gpt-5", Ok((3, "gpt-5")));
         check(Protocol::Messages, "claude-x", Ok((2, "claude-x")));
         check(Protocol::Messages, "two", Ok((1, "two")));
+        check(Protocol::Gemini, "gemini-flash", Ok((0, "one")));
     }
 
     #[test]

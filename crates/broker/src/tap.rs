@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::calls::Outcome;
 use crate::protocol::Protocol;
-use crate::usage::Usage;
+use crate::usage::Reported;
 
-/// Beyond this the tap stops reading (the answer itself still passes).
-const MOST_BUFFERED: usize = 64 * 1024 * 1024;
+/// A longer line or body is not read (it still passes).
+const MOST_BUFFERED: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -16,14 +16,27 @@ pub(crate) enum Shape {
     Json,
 }
 
+impl Shape {
+    /// By what has come rather than by what its header says: some servers label streams wrongly.
+    pub(crate) fn of(first: &[u8], content_type: Option<&[u8]>) -> Self {
+        let text = first.trim_ascii_start();
+        let starts = [&b"data:"[..], b"event:", b"id:", b"retry:", b":"];
+        let labelled = content_type.is_some_and(|label| label.starts_with(b"text/event-stream"));
+        if starts.iter().any(|start| text.starts_with(start)) || labelled { Self::Events } else { Self::Json }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Tap {
     protocol: Protocol,
     shape: Shape,
     buffer: Vec<u8>,
+    /// Bytes at the start of the buffer that hold no end of a line.
+    scanned: usize,
     data: String,
-    usage: Option<Usage>,
+    reported: Option<Reported>,
     text_bytes: u64,
+    all_bytes: u64,
     seen: Seen,
 }
 
@@ -35,6 +48,8 @@ struct Seen {
     end: bool,
     error: bool,
     nonsense: bool,
+    /// Part of a line was thrown away; the rest of it is not read either.
+    overlong: bool,
 }
 
 impl Tap {
@@ -43,23 +58,27 @@ impl Tap {
             protocol,
             shape,
             buffer: Vec::new(),
+            scanned: 0,
             data: String::new(),
-            usage: None,
+            reported: None,
             text_bytes: 0,
+            all_bytes: 0,
             seen: Seen::default(),
         }
     }
 
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
-        if self.buffer.len() + self.data.len() + chunk.len() > MOST_BUFFERED {
-            self.buffer.clear();
-            self.data.clear();
-            self.seen.nonsense = true;
-            return;
-        }
+        self.all_bytes += chunk.len() as u64;
         self.buffer.extend_from_slice(chunk);
         if self.shape == Shape::Events {
             self.take_lines();
+        }
+        if self.buffer.len() + self.data.len() > MOST_BUFFERED {
+            self.buffer.clear();
+            self.scanned = 0;
+            self.data.clear();
+            self.seen.nonsense = true;
+            self.seen.overlong = true;
         }
     }
 
@@ -74,8 +93,11 @@ impl Tap {
             Shape::Json => {
                 let body = std::mem::take(&mut self.buffer);
                 match serde_json::from_slice::<Value>(&body) {
-                    Ok(body) => self.read_body(&body),
-                    Err(_) => self.seen.nonsense = true,
+                    Ok(body) if body.is_object() => self.read_body(&body),
+                    Ok(Value::Array(parts)) if self.protocol == Protocol::Gemini => {
+                        parts.iter().for_each(|part| self.gemini_event(part));
+                    }
+                    Ok(_) | Err(_) => self.seen.nonsense = true,
                 }
             }
         }
@@ -86,13 +108,25 @@ impl Tap {
         self.seen.end
     }
 
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        self.usage
+    /// Whether nothing is missing that anybody would wait for: why it ended, and how many tokens it took.
+    pub(crate) fn said_all(&self) -> bool {
+        let told = self.reported.is_some_and(|reported| reported.input && reported.output);
+        told && (self.seen.end || self.seen.stop)
     }
 
-    /// Bytes of text, thoughts and tool arguments seen: the measure when no usage is reported.
+    pub(crate) fn reported(&self) -> Option<Reported> {
+        self.reported
+    }
+
+    /// Bytes of text, thoughts and tool arguments seen: the measure when no usage is reported. Of an answer that
+    /// cannot be read every byte counts.
     pub(crate) fn text_bytes(&self) -> u64 {
-        self.text_bytes
+        if self.seen.nonsense { self.text_bytes.max(self.all_bytes) } else { self.text_bytes }
+    }
+
+    /// Whether an error is all that has come.
+    pub(crate) fn only_error(&self) -> bool {
+        self.seen.error && !self.seen.content && self.text_bytes == 0
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
@@ -112,12 +146,17 @@ impl Tap {
 
     fn take_lines(&mut self) {
         let mut from = 0;
-        while let Some(length) = self.buffer[from..].iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&self.buffer[from..from + length]).into_owned();
-            from += length + 1;
-            self.take_line(line.trim_end_matches('\r'));
+        let mut at = self.scanned;
+        while let Some(length) = self.buffer[at..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.buffer[from..at + length]).into_owned();
+            at += length + 1;
+            from = at;
+            if !std::mem::take(&mut self.seen.overlong) {
+                self.take_line(line.trim_end_matches('\r'));
+            }
         }
         self.buffer.drain(..from);
+        self.scanned = self.buffer.len();
     }
 
     fn take_line(&mut self, line: &str) {
@@ -145,13 +184,14 @@ impl Tap {
             Protocol::Messages => self.messages_event(&event),
             Protocol::Chat => self.chat_event(&event),
             Protocol::Responses => self.responses_event(&event),
+            Protocol::Gemini => self.gemini_event(&event),
         }
     }
 
     fn messages_event(&mut self, event: &Value) {
         match event["type"].as_str() {
-            Some("message_start") => self.add_messages_usage(&event["message"]["usage"]),
-            Some("message_delta") => self.add_messages_usage(&event["usage"]),
+            Some("message_start") => self.reported.get_or_insert_default().messages_start(&event["message"]["usage"]),
+            Some("message_delta") => self.reported.get_or_insert_default().messages_piece(&event["usage"]),
             Some("content_block_start") => self.seen.content = true,
             Some("content_block_delta") => {
                 for field in ["text", "thinking", "partial_json"] {
@@ -168,9 +208,7 @@ impl Tap {
         if event["error"].is_object() {
             self.seen.error = true;
         }
-        if let Some(usage) = Usage::from_chat(&event["usage"]) {
-            self.usage = Some(usage);
-        }
+        self.report(Reported::from_chat(&event["usage"]));
         for choice in event["choices"].as_array().into_iter().flatten() {
             self.add_chat_content(&choice["delta"]);
             self.seen.stop |= choice["finish_reason"].is_string();
@@ -197,7 +235,7 @@ impl Tap {
         self.seen.end = true;
         match self.protocol {
             Protocol::Messages => {
-                self.add_messages_usage(&body["usage"]);
+                self.reported.get_or_insert_default().messages_piece(&body["usage"]);
                 for block in body["content"].as_array().into_iter().flatten() {
                     self.seen.content = true;
                     self.add_text(&block["text"]);
@@ -208,32 +246,48 @@ impl Tap {
                 }
             }
             Protocol::Chat => {
-                self.usage = Usage::from_chat(&body["usage"]);
+                self.report(Reported::from_chat(&body["usage"]));
                 for choice in body["choices"].as_array().into_iter().flatten() {
                     self.add_chat_content(&choice["message"]);
                 }
             }
             Protocol::Responses => self.read_response(body),
+            Protocol::Gemini => self.gemini_event(body),
         }
     }
 
-    fn read_response(&mut self, response: &Value) {
-        if let Some(usage) = Usage::from_responses(&response["usage"]) {
-            self.usage = Some(usage);
+    /// Each event of a stream is a whole answer with a part of the content. There is no end mark of its own: the
+    /// one that says why it stopped is the last, once it also says how many tokens there were.
+    fn gemini_event(&mut self, event: &Value) {
+        self.seen.error |= event["error"].is_object();
+        self.report(Reported::from_gemini(&event["usageMetadata"]));
+        for candidate in event["candidates"].as_array().into_iter().flatten() {
+            for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+                self.add_text(&part["text"]);
+                if part["functionCall"].is_object() {
+                    self.seen.content = true;
+                    self.text_bytes += part["functionCall"].to_string().len() as u64;
+                }
+            }
+            self.seen.stop |= candidate["finishReason"].is_string();
         }
+        self.seen.stop |= event["promptFeedback"]["blockReason"].is_string();
+        self.seen.end |= self.seen.stop && self.reported.is_some_and(|reported| reported.output);
+    }
+
+    fn read_response(&mut self, response: &Value) {
+        self.report(Reported::from_responses(&response["usage"]));
         let output = response["output"].as_array();
         self.seen.content |= output.is_some_and(|items| !items.is_empty());
     }
 
-    fn add_messages_usage(&mut self, usage: &Value) {
-        if usage.is_object() {
-            let known = self.usage.get_or_insert_default();
-            known.update_from_messages(usage);
-        }
+    /// A later report is of the whole call, so it replaces the one before.
+    fn report(&mut self, reported: Option<Reported>) {
+        self.reported = reported.or(self.reported);
     }
 
     fn add_chat_content(&mut self, message: &Value) {
-        for field in ["content", "reasoning_content", "reasoning"] {
+        for field in ["content", "refusal", "reasoning_content", "reasoning"] {
             self.add_text(&message[field]);
         }
         for call in message["tool_calls"].as_array().into_iter().flatten() {
@@ -276,7 +330,7 @@ mod tests {
         for cut in 0..bytes.len() {
             let tap = read(&[&bytes[..cut], &bytes[cut..]]);
             assert_eq!(tap.outcome(), Outcome::Ok, "cut at {cut}");
-            let usage = tap.usage().unwrap();
+            let usage = tap.reported().unwrap().usage;
             assert_eq!((usage.input, usage.output), (9, 5), "cut at {cut}");
             assert_eq!(tap.text_bytes(), 5, "cut at {cut}");
         }
@@ -287,14 +341,36 @@ mod tests {
         let end = STREAM.find("data: {\"type\":\"message_stop").unwrap();
         let tap = read(&[&STREAM.as_bytes()[..end]]);
         assert_eq!(tap.outcome(), Outcome::Cut);
-        assert_eq!(tap.usage().unwrap().output, 5);
+        assert_eq!(tap.reported().unwrap().usage.output, 5);
     }
 
     #[test]
     fn bytes_that_are_no_text_do_no_harm() {
         let tap = read(&[b"data: \xff\xfe{\n\n", b"\x00\n\ndata: [1,2\n\n"]);
         assert_eq!(tap.outcome(), Outcome::Malformed);
-        assert_eq!(tap.usage(), None);
+        assert_eq!(tap.reported(), None);
+        assert!(tap.text_bytes() > 10, "what cannot be read still counts");
+    }
+
+    #[test]
+    fn an_overlong_line_is_passed_over_and_the_next_is_read() {
+        let mut tap = Tap::new(Protocol::Messages, Shape::Events);
+        tap.feed(b"data: ");
+        for _ in 0..=MOST_BUFFERED / 65_536 {
+            tap.feed(&[b'x'; 65_536]);
+        }
+        tap.feed(b"\n\n");
+        tap.feed(STREAM.as_bytes());
+        tap.finish();
+        assert_eq!((tap.outcome(), tap.reported().unwrap().usage.output), (Outcome::Ok, 5));
+    }
+
+    #[test]
+    fn a_stream_is_known_by_its_first_bytes() {
+        assert_eq!(Shape::of(b"\r\n: hello", Some(b"application/json")), Shape::Events);
+        assert_eq!(Shape::of(b"data: {", None), Shape::Events);
+        assert_eq!(Shape::of(b"{\"a\":1}", Some(b"text/html")), Shape::Json);
+        assert_eq!(Shape::of(b"\n", Some(b"text/event-stream; charset=utf-8")), Shape::Events);
     }
 
     #[test]

@@ -205,6 +205,9 @@ pub struct RunConfig {
     pub max_clarifications: u32,
     /// Model per role.
     pub models: BTreeMap<String, ModelName>,
+    /// Models a role goes to, in this order, when its own is unavailable.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fallbacks: BTreeMap<String, Vec<ModelName>>,
     /// Minutes per stage, over the playbook's own.
     #[serde(default)]
     pub timeout_minutes: BTreeMap<String, u32>,

@@ -588,6 +588,15 @@ impl Run {
         self.models.get(role).or_else(|| self.opened().config.models.get(role))
     }
 
+    /// The models a role goes to when its own is unavailable; none when a person chose the model on the way.
+    #[must_use]
+    pub fn fallbacks(&self, role: &str) -> &[ModelName] {
+        match self.models.get(role) {
+            Some(_) => &[],
+            None => self.opened().config.fallbacks.get(role).map_or(&[], Vec::as_slice),
+        }
+    }
+
     /// What the next agent of a stage is wanted for.
     #[must_use]
     pub fn purpose(&self, index: usize) -> Purpose {

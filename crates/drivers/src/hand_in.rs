@@ -1,6 +1,7 @@
 //! What our own agent hands in: a file in the attempt's session folder. Written by the agent, so never trusted.
 
 use domain::{DecisionNote, Plan, Question, Reflection, Review};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::JobKind;
@@ -59,6 +60,14 @@ pub enum HandIn {
         /// What it said.
         reason: String,
     },
+    /// The provider's usage window is spent, and there is no other model to go to.
+    QuotaSpent {
+        /// What it said.
+        reason: String,
+        /// When it opens again, as far as the provider told.
+        #[serde(default)]
+        resets_at: Option<Timestamp>,
+    },
     /// The broker refused: the envelope is spent.
     BudgetSpent {
         /// What it said.
@@ -93,6 +102,7 @@ impl HandIn {
             Self::Extension { .. } => "extension",
             Self::Permission { .. } => "permission",
             Self::ModelFailed { .. } => "model_failed",
+            Self::QuotaSpent { .. } => "quota_spent",
             Self::BudgetSpent { .. } => "budget_spent",
             Self::GaveUp { .. } => "gave_up",
         }
@@ -116,6 +126,7 @@ impl HandIn {
             | Self::Extension { .. }
             | Self::Permission { .. }
             | Self::ModelFailed { .. }
+            | Self::QuotaSpent { .. }
             | Self::BudgetSpent { .. }
             | Self::GaveUp { .. } => false,
         }
@@ -138,7 +149,7 @@ impl HandIn {
             Self::Questions { .. } | Self::Extension { .. } | Self::Permission { .. } => {
                 !matches!(kind, JobKind::Review | JobKind::Answer | JobKind::Discuss)
             }
-            Self::ModelFailed { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
+            Self::ModelFailed { .. } | Self::QuotaSpent { .. } | Self::BudgetSpent { .. } | Self::GaveUp { .. } => true,
         }
     }
 }

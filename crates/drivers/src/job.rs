@@ -1,5 +1,7 @@
 //! What our own agent is given: a file in the attempt's session folder.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,6 +60,18 @@ pub enum ObservationKind {
     Refusal,
 }
 
+/// A protocol in which the broker is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ModelDoor {
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// Gemini.
+    Gemini,
+}
+
 /// One attempt's job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,6 +84,12 @@ pub struct Job {
     pub kind: JobKind,
     /// `provider/model`.
     pub model: String,
+    /// Models to go to, in this order, when one is unavailable.
+    #[serde(default)]
+    pub fallbacks: Vec<String>,
+    /// How providers are spoken to that do not say it by their name.
+    #[serde(default)]
+    pub doors: BTreeMap<String, ModelDoor>,
     /// Absolute path of the workspace.
     pub workspace: String,
     /// The person's request.

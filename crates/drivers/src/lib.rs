@@ -16,8 +16,8 @@ pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
 };
 pub use job::{
-    DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, NOTES_FILE, OBSERVATIONS_FILE, Observation,
-    ObservationKind, PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
+    DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, ModelDoor, NOTES_FILE, OBSERVATIONS_FILE,
+    Observation, ObservationKind, PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
 };
 pub use own::{Decoded, Own};
 pub use permission::Permission;

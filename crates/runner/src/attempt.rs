@@ -4,7 +4,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use broker::calls::{CallRecord, Outcome as CallOutcome};
-use domain::{AgentTask, Micros, SpendReport};
+use domain::{AgentEnd, AgentTask, Micros, SpendReport};
 use drivers::{Decoded, Own};
 use engine::{Job, boundary};
 use futures_util::StreamExt as _;
@@ -122,7 +122,7 @@ impl Counter {
             .iter()
             .filter_map(|record| match record {
                 CallRecord::Settled(settled) => Some(settled.call),
-                CallRecord::Reserved(_) => None,
+                CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
             })
             .collect();
         for record in &records {
@@ -161,7 +161,11 @@ fn ordinal(index: usize) -> u32 {
 fn paid(record: &CallRecord) -> Option<SpendReport> {
     let CallRecord::Settled(settled) = record else { return None };
     match settled.outcome {
-        CallOutcome::Budget | CallOutcome::PriceUnknown | CallOutcome::CallLimit | CallOutcome::Refused => return None,
+        CallOutcome::Budget
+        | CallOutcome::PriceUnknown
+        | CallOutcome::CallLimit
+        | CallOutcome::Quota
+        | CallOutcome::Refused => return None,
         CallOutcome::Ok
         | CallOutcome::Error
         | CallOutcome::Cut
@@ -179,4 +183,48 @@ fn paid(record: &CallRecord) -> Option<SpendReport> {
         output_tokens: settled.output_tokens,
         cost: settled.micro_usd.map(|micros| Micros(micros.0)),
     })
+}
+
+/// An agent that ended because its last model call met a spent usage window did not crash.
+pub(crate) fn spent_window(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
+    let path = spool.join(CALLS);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
+    let last = records.into_iter().rev().find_map(|record| match record {
+        CallRecord::Settled(settled) => Some(settled),
+        CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
+    });
+    let spent = last.filter(|settled| settled.outcome == CallOutcome::Quota);
+    Ok(spent.map(|settled| AgentEnd::QuotaSpent {
+        reason: format!("the last call to `{}` was refused by its provider", settled.model),
+        resets_at: settled.resets_at,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_stopped_by_a_spent_window_did_not_crash() {
+        let spool = tempfile::tempdir().unwrap();
+        let line = |call: u32, outcome: &str| {
+            format!(
+                r#"{{"state":"settled","call":{call},"model":"house/m","protocol":"messages","inputTokens":0,"outputTokens":0,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"usageKnown":true,"microUsd":0,"priceKnown":true,"status":429,"outcome":"{outcome}","tries":1,"startedAt":"2026-01-01T00:00:00Z","millis":1,"resetsAt":"2026-01-01T05:00:00Z"}}"#
+            ) + "\n"
+        };
+        let read = |text: String| {
+            std::fs::write(spool.path().join(CALLS), text).unwrap();
+            spent_window(spool.path()).unwrap()
+        };
+        assert_eq!(spent_window(spool.path()).unwrap(), None);
+        assert_eq!(read(line(1, "quota") + &line(2, "ok")), None, "it got over it");
+        let Some(AgentEnd::QuotaSpent { reason, resets_at }) = read(line(1, "ok") + &line(2, "quota")) else {
+            panic!()
+        };
+        assert!(reason.contains("house/m"), "{reason}");
+        assert_eq!(resets_at.unwrap().to_string(), "2026-01-01T05:00:00Z");
+    }
 }

@@ -1,5 +1,6 @@
 //! What an agent is told: its job, put together from the run's log and what the run has committed. Decides nothing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Reflection, Run, Task, TaskStatus, Work};
@@ -80,6 +81,9 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         role: task.session.role.clone(),
         kind: desk.kind,
         model: model.ok_or_else(|| Trouble::new(format!("no model is set for the role `{}`", task.session.role)))?,
+        fallbacks: run.fallbacks(&task.session.role).iter().map(ToString::to_string).collect(),
+        // Known to whoever knows the providers.
+        doors: BTreeMap::new(),
         workspace: paths.workspace(&run.id).display().to_string(),
         request: run.opened().request.clone(),
         requirement: desk.given(ArtifactKind::Requirement)?,

@@ -21,8 +21,9 @@ use crate::trouble::Trouble;
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
-    let web_search = hands.models.search.is_some();
-    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, web_search)).await;
+    let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
+    let given = move |job: drivers::Job| drivers::Job { web_search, doors, ..job };
+    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
     prepared?;
     boundary("agent.prepared");
     Ok(launch(hands, job, task)?)
@@ -40,14 +41,19 @@ impl From<Trouble> for PrepareError {
     }
 }
 
-fn lay_out(paths: &Paths, job: &Job, task: &AgentTask, web_search: bool) -> Result<(), Trouble> {
+fn lay_out(
+    paths: &Paths,
+    job: &Job,
+    task: &AgentTask,
+    given: impl FnOnce(drivers::Job) -> drivers::Job,
+) -> Result<(), Trouble> {
     let repos = Repos::open(paths, &job.run)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
     std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     remove(&session.join(RESULT_FILE))?;
     laid::lay_out(paths, &repos, job, task)?;
-    let agent_job = drivers::Job { web_search, ..brief::describe(paths, &repos, job, task)? };
+    let agent_job = given(brief::describe(paths, &repos, job, task)?);
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
     let path = session.join(JOB_FILE);
     laid::put(&path, &text)
@@ -64,7 +70,7 @@ fn remove(path: &Path) -> Result<(), Trouble> {
 fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
-    let limits = GrantLimits { envelope: task.envelope, retries };
+    let limits = GrantLimits { envelope: task.envelope, retries, folder: hands.paths.home().join("providers") };
     let grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();

@@ -124,7 +124,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
-    let web_search = hands.models.search.is_some();
+    let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let lay_out = move || {
         let user = UserRepo::open(&inner.project)?;
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
@@ -133,7 +133,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let job = Job { web_search, ..job(&inner, &workspace, memory) };
+        let job = Job { web_search, doors, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         let path = session.join(JOB_FILE);
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
@@ -172,6 +172,8 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         minutes: None,
         max_turns: MAX_TURNS,
         web_search: false,
+        fallbacks: Vec::new(),
+        doors: BTreeMap::new(),
         context_tokens: None,
         permissions: Vec::new(),
         protected: Vec::new(),
@@ -182,7 +184,11 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
 
 fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> {
     let priced = hands.models.has_price(&talk.model);
-    let limits = GrantLimits { envelope: priced.then_some(ENVELOPE), retries: RETRIES };
+    let limits = GrantLimits {
+        envelope: priced.then_some(ENVELOPE),
+        retries: RETRIES,
+        folder: hands.paths.home().join("providers"),
+    };
     let attempt = format!("{}/{}", talk.channel, talk.number);
     let who = Who { run: &talk.channel, attempt: &attempt, role: ROLE, visit: talk.number };
     let grant = hands.models.grant_to(&who, [&talk.model], limits)?;
@@ -211,9 +217,12 @@ fn read_answer(session: &Path) -> Result<Option<Result<String, String>>, Trouble
     };
     Ok(match serde_json::from_slice::<HandIn>(&bytes) {
         Ok(HandIn::Answer { text }) => Some(Ok(text)),
-        Ok(HandIn::ModelFailed { reason } | HandIn::BudgetSpent { reason } | HandIn::GaveUp { reason }) => {
-            Some(Err(reason))
-        }
+        Ok(
+            HandIn::ModelFailed { reason }
+            | HandIn::QuotaSpent { reason, .. }
+            | HandIn::BudgetSpent { reason }
+            | HandIn::GaveUp { reason },
+        ) => Some(Err(reason)),
         Ok(other) => Some(Err(format!("the agent handed in `{}` where an answer was wanted", other.word()))),
         Err(_) => None,
     })
@@ -228,7 +237,7 @@ fn cost(spool: &Path) -> Result<Option<Micros>, Trouble> {
     let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
     let mut settled = records.iter().filter_map(|record| match record {
         CallRecord::Settled(settled) => Some(settled.micro_usd),
-        CallRecord::Reserved(_) => None,
+        CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
     });
     Ok(settled.try_fold(Micros(0), |sum, cost| Some(sum.plus(Micros(cost?.0)))))
 }

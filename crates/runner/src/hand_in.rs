@@ -69,6 +69,7 @@ pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn) -
         | HandIn::Questions { .. }
         | HandIn::Extension { .. }
         | HandIn::ModelFailed { .. }
+        | HandIn::QuotaSpent { .. }
         | HandIn::BudgetSpent { .. }
         | HandIn::Permission { .. }
         | HandIn::GaveUp { .. } => Ok(Err(Refused("nothing was handed in".to_owned()))),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use broker::{Grant, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind};
+use broker::{Grant, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind};
 use domain::{ModelName, Run, Session};
+use drivers::ModelDoor;
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct UpstreamSettings {
     pub base_url: String,
     /// Its key; empty for servers that want none.
     pub key: Secret,
+    /// What all attempts of this machine together may ask of it.
+    pub limits: Limits,
 }
 
 impl std::fmt::Debug for Models {
@@ -96,7 +99,7 @@ impl Models {
         limits: GrantLimits,
     ) -> Result<Grant, ModelError> {
         let who = Who { run: run.id.as_str(), attempt, role: &session.role, visit: session.visit };
-        self.grant_to(&who, run.model(&session.role), limits)
+        self.grant_to(&who, run.model(&session.role).into_iter().chain(run.fallbacks(&session.role)), limits)
     }
 
     /// The same for somebody who belongs to no run.
@@ -106,7 +109,15 @@ impl Models {
         models: impl IntoIterator<Item = &'a ModelName>,
         limits: GrantLimits,
     ) -> Result<Grant, ModelError> {
-        let upstreams = models.into_iter().map(|model| self.upstream(model)).collect::<Result<Vec<_>, _>>()?;
+        let mut upstreams: Vec<Upstream> = Vec::new();
+        for model in models {
+            let upstream = self.upstream(model)?;
+            let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
+            let same = |other: &Upstream| other.provider == upstream.provider && script(other) == script(&upstream);
+            if !upstreams.iter().any(same) {
+                upstreams.push(upstream);
+            }
+        }
         Ok(Grant {
             run: who.run.to_owned(),
             attempt: who.attempt.to_owned(),
@@ -117,7 +128,18 @@ impl Models {
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
             search: self.search.clone(),
+            limits_folder: Some(limits.folder),
         })
+    }
+
+    /// How each provider is spoken to.
+    pub(crate) fn doors(&self) -> BTreeMap<String, ModelDoor> {
+        let door = |kind: UpstreamKind| match kind {
+            UpstreamKind::Anthropic => ModelDoor::Messages,
+            UpstreamKind::OpenAi | UpstreamKind::Scripted => ModelDoor::Chat,
+            UpstreamKind::Gemini => ModelDoor::Gemini,
+        };
+        self.upstreams.iter().map(|(name, settings)| (name.clone(), door(settings.kind))).collect()
     }
 
     fn upstream(&self, model: &ModelName) -> Result<Upstream, ModelError> {
@@ -133,6 +155,7 @@ impl Models {
                 key: Secret::default(),
                 script,
                 prices,
+                limits: Limits::default(),
             });
         }
         let settings = self.upstreams.get(provider).ok_or_else(|| unknown(provider))?;
@@ -143,6 +166,7 @@ impl Models {
             key: settings.key.clone(),
             script: None,
             prices,
+            limits: settings.limits,
         })
     }
 
@@ -166,6 +190,8 @@ pub(crate) struct Who<'a> {
 pub(crate) struct GrantLimits {
     pub(crate) envelope: Option<domain::Micros>,
     pub(crate) retries: u32,
+    /// Where the attempts of this machine count their calls together.
+    pub(crate) folder: PathBuf,
 }
 
 fn unknown(provider: &str) -> ModelError {
@@ -186,5 +212,6 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         retry: RetryPolicy::default(),
         max_calls: Some(0),
         search: None,
+        limits_folder: None,
     }
 }

@@ -47,6 +47,7 @@ pub fn config() -> RunConfig {
         trust: Trust { planning: domain::Gate::Auto, implementation: domain::Gate::Auto, fixes: domain::Gate::Auto },
         max_clarifications: 2,
         models: BTreeMap::from(models),
+        fallbacks: BTreeMap::new(),
         timeout_minutes: BTreeMap::new(),
         git: GitPolicy {
             base_branch: "main".to_owned(),

@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// Where a person is asked, e.g. planning=manual,fixes=auto
     #[arg(long, value_name = "KEY=auto|manual", value_delimiter = ',', value_parser = pair)]
     trust: Vec<(String, String)>,
-    /// Model as role=provider/model, or one for all roles (repeatable)
-    #[arg(long, value_name = "[ROLE=]PROVIDER/MODEL", value_delimiter = ',')]
+    /// Model as role=provider/model, or one for all roles (repeatable); more after commas are tried in that order
+    #[arg(long, value_name = "[ROLE=]PROVIDER/MODEL[,…]")]
     model: Vec<String>,
     /// How the work is done
     #[arg(long, value_name = "NAME")]
@@ -192,12 +192,28 @@ pub(super) fn project(repo: &std::path::Path) -> Result<String, Failure> {
     })
 }
 
+/// Models per role, apart by commas in the order they are tried. `planner=a,b` are two for one role, and
+/// `planner=a,validator=b` one for each of two.
 fn models(given: &[String]) -> BTreeMap<String, String> {
-    let (named, for_all): (Vec<&String>, Vec<&String>) = given.iter().partition(|model| model.contains('='));
-    let mut models: BTreeMap<String, String> =
-        for_all.iter().map(|model| (EVERY_ROLE.to_owned(), (*model).clone())).collect();
-    let named = named.iter().filter_map(|model| model.split_once('='));
-    models.extend(named.map(|(role, model)| (role.trim().to_owned(), model.trim().to_owned())));
+    let mut models: BTreeMap<String, String> = BTreeMap::new();
+    for text in given {
+        let mut role = EVERY_ROLE.to_owned();
+        let mut begun = false;
+        for part in text.split(',') {
+            let model = match part.split_once('=') {
+                Some((name, model)) => {
+                    (role, begun) = (name.trim().to_owned(), false);
+                    model.trim()
+                }
+                None => part.trim(),
+            };
+            match models.get_mut(&role).filter(|_| begun) {
+                Some(list) => list.extend([",", model]),
+                None => drop(models.insert(role.clone(), model.to_owned())),
+            }
+            begun = true;
+        }
+    }
     models
 }
 
@@ -225,6 +241,15 @@ mod tests {
         let models = models(&["openai/a".to_owned(), "validator=anthropic/b".to_owned()]);
         let expected = [("*", "openai/a"), ("validator", "anthropic/b")];
         assert_eq!(models, expected.map(|(role, model)| (role.to_owned(), model.to_owned())).into());
+    }
+
+    #[test]
+    fn models_after_commas_are_tried_in_that_order() {
+        let said = |text: &str| models(&[text.to_owned()]).into_iter().collect::<Vec<_>>();
+        let pair = |role: &str, list: &str| (role.to_owned(), list.to_owned());
+        assert_eq!(said("planner=a/x, b/y"), [pair("planner", "a/x,b/y")]);
+        assert_eq!(said("planner=a/x,validator=b/y,c/z"), [pair("planner", "a/x"), pair("validator", "b/y,c/z")]);
+        assert_eq!(said("a/x,b/y"), [pair("*", "a/x,b/y")]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Defaults, SettingsError, with_provider};
+use super::{Defaults, SettingsError, model_list};
 
 pub(super) fn defaults(environment: &BTreeMap<String, String>) -> Result<Defaults, SettingsError> {
     let mut defaults = Defaults::default();
@@ -13,8 +13,8 @@ pub(super) fn defaults(environment: &BTreeMap<String, String>) -> Result<Default
     ];
     for (role, name) in roles {
         if let Some(value) = get(environment, name) {
-            let model = with_provider(value).map_err(|error| refuse(name, value, &error.to_string()))?;
-            defaults.models.insert(role.to_owned(), model);
+            let models = model_list(value).map_err(|error| refuse(name, value, &error.to_string()))?;
+            defaults.models.insert(role.to_owned(), models);
         }
     }
     if let Some(value) = get(environment, "DEFAULT_MAX_CLARIFICATIONS") {

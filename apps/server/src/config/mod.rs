@@ -16,7 +16,7 @@ use engine::EntryRule;
 use runner::Models;
 
 pub(crate) use project::ProjectFile;
-pub(crate) use providers::{check_model, default_model, with_provider};
+pub(crate) use providers::{check_model, default_model, model_list, with_provider};
 
 /// Everything the server was set up with.
 #[derive(Clone)]
@@ -36,8 +36,8 @@ pub struct Setup {
 pub struct Defaults {
     /// Trust switches.
     pub trust: Vec<(TrustKey, Gate)>,
-    /// Model per role.
-    pub models: BTreeMap<String, ModelName>,
+    /// Models per role, in the order they are tried; no list is empty.
+    pub models: BTreeMap<String, Vec<ModelName>>,
     /// Questions before a full approval is asked for.
     pub max_clarifications: Option<u32>,
     /// Squash-merge into the base when every gate passed.
@@ -131,9 +131,41 @@ mod tests {
         std::fs::write(home.path().join("config.toml"), file).unwrap();
         let said = [("DEFAULT_PLANNER_MODEL", "deepseek-reasoner"), ("DEFAULT_MAX_CLARIFICATIONS", "2")];
         let setup = Setup::read(home.path(), &environment(&said)).unwrap();
-        assert_eq!(setup.defaults.models["planner"].as_str(), "deepseek/deepseek-reasoner");
-        assert_eq!(setup.defaults.models["validator"].as_str(), "openai/gpt-4o");
+        assert_eq!(setup.defaults.models["planner"], ["deepseek/deepseek-reasoner".parse().unwrap()]);
+        assert_eq!(setup.defaults.models["validator"], ["openai/gpt-4o".parse().unwrap()]);
         assert_eq!((setup.defaults.max_clarifications, setup.defaults.auto_merge), (Some(2), Some(true)));
+    }
+
+    #[test]
+    fn a_role_may_have_several_models_in_order() {
+        let home = tempfile::tempdir().unwrap();
+        let file = "[models]\nplanner = [\"claude-sonnet-4-5\", \"xai/grok-4\"]\nvalidator = \"gpt-4o\"\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let said = [("DEFAULT_VALIDATOR_MODEL", "gemini-2.5-pro, ollama/qwen")];
+        let models = Setup::read(home.path(), &environment(&said)).unwrap().defaults.models;
+        let names = |role: &str| models[role].iter().map(|model| model.as_str().to_owned()).collect::<Vec<_>>();
+        assert_eq!(names("planner"), ["anthropic/claude-sonnet-4-5", "xai/grok-4"]);
+        assert_eq!(names("validator"), ["gemini/gemini-2.5-pro", "ollama/qwen"]);
+        check_refused("[models]\nplanner = []\n", &[], "[models] planner");
+        check_refused("[models]\nplanner = [\"gpt-4o\", \"\"]\n", &[], "[models] planner");
+    }
+
+    #[test]
+    fn providers_say_their_protocol_and_their_limits() {
+        let home = tempfile::tempdir().unwrap();
+        let file = "[providers.house]\nkind = \"gemini\"\nbase_url = \"http://127.0.0.1:1\"\n\
+                    max_concurrent_calls = 2\nmax_calls_per_minute = 30\n[providers.openai]\nmax_concurrent_calls = 4\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let said = [("OPENAI_API_KEY", "k"), ("GEMINI_API_KEY", "k")];
+        let models = Setup::read(home.path(), &environment(&said)).unwrap().models;
+        let house = &models.upstreams["house"];
+        assert_eq!(house.kind, broker::UpstreamKind::Gemini);
+        assert_eq!(house.limits, broker::Limits { concurrent: Some(2), per_minute: Some(30) });
+        assert_eq!(models.upstreams["openai"].limits.concurrent, Some(4));
+        assert_eq!(models.upstreams["gemini"].kind, broker::UpstreamKind::Gemini);
+        let own = "[providers.x]\nbase_url = \"http://127.0.0.1:1\"\n";
+        check_refused(&format!("{own}kind = \"soap\"\n"), &[], "`soap` is not a kind");
+        check_refused(&format!("{own}max_calls_per_minute = 0\n"), &[], "max_calls_per_minute");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use broker::{Secret, UpstreamKind};
+use broker::{Limits, Secret, UpstreamKind};
 use domain::{ConfigError, ModelName};
 use runner::{Models, UpstreamSettings};
 use wire::Problem;
@@ -52,11 +52,11 @@ const PROVIDERS: &[Provider] = &[
     },
     Provider {
         name: "gemini",
-        kind: "openai",
-        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        kind: "gemini",
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
         prefix: "GEMINI",
         models: &["gemini-"],
-        default_model: None,
+        default_model: Some("gemini-2.5-pro"),
     },
     Provider {
         name: "xai",
@@ -83,6 +83,11 @@ pub(crate) fn with_provider(text: &str) -> Result<ModelName, ConfigError> {
         Some(provider) if !text.contains('/') => format!("{}/{text}", provider.name).parse(),
         Some(_) | None => text.parse(),
     }
+}
+
+/// Models in the order they are tried, apart by commas; at least one.
+pub(crate) fn model_list(text: &str) -> Result<Vec<ModelName>, ConfigError> {
+    text.split(',').map(|name| with_provider(name.trim())).collect()
 }
 
 /// Whether a model can be reached; what to do if not.
@@ -148,10 +153,13 @@ pub(super) fn upstreams(
         if key.is_none() && base_url.is_none() {
             continue;
         }
+        let word = file.and_then(|file| file.kind.as_deref()).unwrap_or(provider.kind);
+        let kind = kind_of(word).ok_or_else(|| no_kind(provider.name, word, path))?;
         let upstream = UpstreamSettings {
-            kind: kind_of(file.and_then(|file| file.kind.as_deref()).unwrap_or(provider.kind)),
+            kind,
             base_url: base_url.unwrap_or(provider.base_url).trim_end_matches('/').to_owned(),
             key: Secret::new(key.unwrap_or_default()),
+            limits: file.map(|file| limits(provider.name, file, path)).transpose()?.unwrap_or_default(),
         };
         upstreams.insert(provider.name.to_owned(), upstream);
     }
@@ -164,23 +172,45 @@ pub(super) fn upstreams(
 
 /// A provider only the user knows.
 fn own_provider(name: &str, file: &ProviderFile, path: &Path) -> Result<UpstreamSettings, SettingsError> {
-    let refuse = |reason: String| {
-        Err(SettingsError::File { path: path.to_owned(), reason: format!("[providers.{name}]: {reason}") })
+    let word = file.kind.as_deref().unwrap_or("openai");
+    let kind = kind_of(word).ok_or_else(|| no_kind(name, word, path))?;
+    let Some(url) = file.base_url.as_deref().filter(|url| is_url(url)) else {
+        return Err(refuse_provider(name, path, "set `base_url` to its address, with http:// or https://"));
     };
-    let kind = file.kind.as_deref().unwrap_or("openai");
-    match (&file.base_url, kind) {
-        (Some(url), "openai" | "anthropic") if is_url(url) => Ok(UpstreamSettings {
-            kind: kind_of(kind),
-            base_url: url.trim_end_matches('/').to_owned(),
-            key: Secret::new(file.key.clone().unwrap_or_default()),
-        }),
-        (_, "openai" | "anthropic") => refuse("set `base_url` to its address, with http:// or https://".to_owned()),
-        (_, other) => refuse(format!("`{other}` is not a kind; use `openai` or `anthropic`")),
-    }
+    Ok(UpstreamSettings {
+        kind,
+        base_url: url.trim_end_matches('/').to_owned(),
+        key: Secret::new(file.key.clone().unwrap_or_default()),
+        limits: limits(name, file, path)?,
+    })
 }
 
-fn kind_of(word: &str) -> UpstreamKind {
-    if word == "anthropic" { UpstreamKind::Anthropic } else { UpstreamKind::OpenAi }
+/// How many calls at once and per minute, from all runs of this machine together.
+fn limits(name: &str, file: &ProviderFile, path: &Path) -> Result<Limits, SettingsError> {
+    let limits = Limits { concurrent: file.max_concurrent_calls, per_minute: file.max_calls_per_minute };
+    for (key, value) in [("max_concurrent_calls", limits.concurrent), ("max_calls_per_minute", limits.per_minute)] {
+        if value.is_some_and(|number| !(1..=100_000).contains(&number)) {
+            return Err(refuse_provider(name, path, &format!("{key}: use a number from 1 to 100000")));
+        }
+    }
+    Ok(limits)
+}
+
+fn no_kind(name: &str, word: &str, path: &Path) -> SettingsError {
+    refuse_provider(name, path, &format!("`{word}` is not a kind; use `openai`, `anthropic` or `gemini`"))
+}
+
+fn refuse_provider(name: &str, path: &Path, reason: &str) -> SettingsError {
+    SettingsError::File { path: path.to_owned(), reason: format!("[providers.{name}]: {reason}") }
+}
+
+fn kind_of(word: &str) -> Option<UpstreamKind> {
+    match word {
+        "anthropic" => Some(UpstreamKind::Anthropic),
+        "openai" => Some(UpstreamKind::OpenAi),
+        "gemini" => Some(UpstreamKind::Gemini),
+        _ => None,
+    }
 }
 
 fn is_url(text: &str) -> bool {

@@ -8,13 +8,13 @@ use broker::{SearchGrant, Secret};
 use domain::Micros;
 use serde::Deserialize;
 
-use super::{Defaults, SettingsError, with_provider};
+use super::{Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UserFile {
     trust: BTreeMap<String, String>,
-    models: BTreeMap<String, String>,
+    models: BTreeMap<String, ModelsFile>,
     max_clarifications: Option<u32>,
     auto_merge: Option<bool>,
     push: Option<bool>,
@@ -60,6 +60,14 @@ impl SearchFile {
     }
 }
 
+/// One model, or several in the order they are tried.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ModelsFile {
+    One(String),
+    List(Vec<String>),
+}
+
 /// `[agent]`: the clarifying conversation.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -71,10 +79,12 @@ struct AgentFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderFile {
-    /// `anthropic` or `openai`: the protocol it speaks.
+    /// `anthropic`, `openai` or `gemini`: the protocol it speaks.
     pub(super) kind: Option<String>,
     pub(super) base_url: Option<String>,
     pub(super) key: Option<String>,
+    pub(super) max_concurrent_calls: Option<u32>,
+    pub(super) max_calls_per_minute: Option<u32>,
 }
 
 /// Reads the file; a missing one says nothing.
@@ -110,9 +120,13 @@ impl UserFile {
             let gate = value.parse().map_err(|error| refuse(format!("[trust]: {error}")))?;
             defaults.trust.push((key, gate));
         }
-        for (role, model) in &self.models {
-            let model = with_provider(model).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
-            defaults.models.insert(role.clone(), model);
+        for (role, models) in &self.models {
+            let text = match models {
+                ModelsFile::One(model) => model.clone(),
+                ModelsFile::List(models) => models.join(","),
+            };
+            let models = model_list(&text).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
+            defaults.models.insert(role.clone(), models);
         }
         if let Some(usd) = self.budget_usd {
             let budget =

@@ -101,7 +101,7 @@ pub(super) async fn ask(
 fn model(app: &App, said: Option<&str>) -> Result<String, Failure> {
     let setup = &app.setup;
     let refused = |error: String| Failure::user("model", "bad_model", error, "write `provider/model`");
-    let model = match (said, setup.defaults.models.get(ROLE)) {
+    let model = match (said, setup.defaults.models.get(ROLE).and_then(|models| models.first())) {
         (Some(said), _) => with_provider(said).map_err(|error| refused(error.to_string()))?,
         (None, Some(model)) => model.clone(),
         (None, None) => default_model(&setup.models).ok_or_else(|| {

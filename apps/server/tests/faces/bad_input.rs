@@ -34,7 +34,7 @@ async fn a_run_that_cannot_be_is_refused_by_field() {
     check(&bench, json!({"timeoutMinutes": {"planning": 0}}), "timeoutMinutes", "bad_timeout").await;
     check(&bench, json!({"maxClarifications": 1000}), "maxClarifications", "bad_limit").await;
     check(&bench, json!({"budgetUsd": -1.0}), "budgetUsd", "bad_budget").await;
-    let unpriced = json!({"budgetUsd": 1.0, "models": {"planner": "ollama/qwen"}});
+    let unpriced = json!({"budgetUsd": 1.0, "models": {"planner": "scripted/demo, house/qwen"}});
     check(&bench, unpriced, "budgetUsd", "unknown_price").await;
     check(&bench, json!({"checks": [{"name": "", "command": "true"}]}), "checks", "bad_check").await;
     check(&bench, json!({"surprise": 1}), "surprise", "bad_json").await;

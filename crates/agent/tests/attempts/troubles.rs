@@ -47,6 +47,48 @@ async fn a_lasting_failure_is_not_tried_again() {
 }
 
 #[tokio::test]
+async fn a_spent_usage_window_is_handed_in_with_its_time() {
+    let body = json!({"error": {"message": "spent", "code": "holdpoint_quota", "resets_at": "2026-01-01T05:00:00Z"}});
+    let (hand_in, fake) = attempt(vec![Turn::Fails(429, body)], |_| {}).await;
+    let resets_at = Some("2026-01-01T05:00:00Z".parse().unwrap());
+    assert_eq!(hand_in, HandIn::QuotaSpent { reason: "spent".into(), resets_at });
+    assert_eq!(fake.calls(), 1, "nobody knocks again");
+}
+
+#[tokio::test]
+async fn the_next_model_goes_on_in_the_same_conversation_without_the_others_thoughts() {
+    let turns = vec![
+        Turn::Thinks("a thought of the first", ("list_directory", json!({}))),
+        Turn::Fails(404, json!({"error": {"message": "retired"}})),
+        done(),
+    ];
+    let (hand_in, fake) = attempt(turns, |job| {
+        job.model = "anthropic/first".into();
+        job.fallbacks = vec!["openai/second".into(), "openai/third".into()];
+    })
+    .await;
+    assert!(matches!(hand_in, HandIn::Pulse(_)), "{hand_in:?}");
+    let requests = fake.requests();
+    let asked: Vec<_> = requests.iter().map(|request| request["model"].as_str().unwrap()).collect();
+    assert_eq!(asked, ["anthropic/first", "anthropic/first", "openai/second"]);
+    let thought = |at: usize| requests[at].to_string().contains("a thought of the first");
+    assert!(thought(1) && !thought(2));
+    let records = fake.records();
+    let by: Vec<_> = records.iter().filter_map(|record| record["assistant"]["model"].as_str()).collect();
+    assert_eq!(by, ["anthropic/first", "openai/second"]);
+    assert_eq!(troubles(&fake), 1);
+}
+
+#[tokio::test]
+async fn a_spent_budget_goes_to_no_other_model() {
+    let body = json!({"error": {"message": "spent", "code": "holdpoint_budget"}});
+    let (hand_in, fake) =
+        attempt(vec![Turn::Fails(402, body), done()], |job| job.fallbacks = vec!["openai/second".into()]).await;
+    assert_eq!(hand_in, HandIn::BudgetSpent { reason: "spent".into() });
+    assert_eq!(fake.calls(), 1);
+}
+
+#[tokio::test]
 async fn a_door_without_a_broker_is_a_failure_of_the_model() {
     let mut fake = Fake::new(vec![done()]).await;
     std::fs::remove_file(fake.folder.path().join("door/broker.sock")).unwrap();

@@ -67,12 +67,13 @@ fn rejection(protocol: Protocol, status: u16, retry_after: Option<f64>) -> Answe
     if let Some(wait) = wait {
         headers.insert(header::RETRY_AFTER, wait);
     }
-    let error = protocol.error(code, "the script plays this error");
+    let error = protocol.error(status, code, "the script plays this error");
     Answer {
         status,
         headers,
         body: play(vec![Bytes::from(error.to_string())], Duration::ZERO),
         script: ScriptState::Going,
+        pass: None,
     }
 }
 
@@ -105,7 +106,7 @@ fn malformed(ask: &Ask, reply: &Reply) -> AnswerBody {
     parts.truncate(parts.len() / 2);
     parts.push(Bytes::from_static(match ask.stream {
         Streamed::Yes => b"data: {\"type\":\"content_block_delta\",\"delta\":{\"te\n\n",
-        Streamed::No => b"{\"id\":\"msg_0",
+        Streamed::Array | Streamed::No => b"{\"id\":\"msg_0",
     }));
     play(parts, Duration::ZERO)
 }

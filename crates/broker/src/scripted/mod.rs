@@ -4,6 +4,7 @@
 
 mod chat;
 mod fault;
+mod gemini;
 mod messages;
 mod opening;
 mod reply;
@@ -18,12 +19,12 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http::{Answer, AnswerBody, ScriptState};
 use crate::protocol::Protocol;
 use crate::refusal::Refusal;
-use crate::request::{Ask, Streamed};
+use crate::request::{Ask, Streamed, Verb};
 
 use fault::Fault;
 use reply::Reply;
@@ -48,6 +49,12 @@ impl ScriptedUpstream {
     }
 
     pub(crate) fn answer(&self, ask: &Ask) -> Result<Answer, Refusal> {
+        if ask.verb == Verb::Count {
+            return Ok(whole(ask, &count(ask)));
+        }
+        if let Some(form) = gemini::form(ask) {
+            return Ok(whole(ask, &form));
+        }
         let Scene { role, visit, .. } = &self.scene;
         let conversation = self.script.conversation(role, *visit, &opening::of(ask));
         let conversation = conversation.ok_or_else(|| Refusal::NoConversation {
@@ -80,6 +87,24 @@ impl ScriptedUpstream {
     }
 }
 
+fn count(ask: &Ask) -> Value {
+    let tokens = ask.input_estimate();
+    match ask.protocol {
+        Protocol::Gemini => json!({"totalTokens": tokens}),
+        Protocol::Messages | Protocol::Chat | Protocol::Responses => json!({"input_tokens": tokens}),
+    }
+}
+
+/// An answer beside the turns of the script.
+fn whole(ask: &Ask, body: &Value) -> Answer {
+    let frames = match ask.stream {
+        Streamed::No => vec![Bytes::from(body.to_string())],
+        Streamed::Yes => vec![Event { name: None, data: body.clone() }.frame()],
+        Streamed::Array => vec![Bytes::from(format!("[{body}]"))],
+    };
+    answer(ask, play(frames, Duration::ZERO), ScriptState::Going)
+}
+
 /// One event of a stream.
 struct Event {
     name: Option<&'static str>,
@@ -93,14 +118,17 @@ fn frames(ask: &Ask, reply: &Reply) -> Frames {
                 Protocol::Messages => messages::body(reply),
                 Protocol::Chat => chat::body(reply),
                 Protocol::Responses => responses::body(reply),
+                Protocol::Gemini => gemini::body(reply),
             };
             vec![Bytes::from(body.to_string())]
         }
+        Streamed::Array => gemini::array(reply),
         Streamed::Yes => {
             let events = match ask.protocol {
                 Protocol::Messages => messages::events(reply),
                 Protocol::Chat => chat::events(reply),
                 Protocol::Responses => responses::events(reply),
+                Protocol::Gemini => gemini::events(reply),
             };
             let mut frames: Frames = events.iter().map(Event::frame).collect();
             if ask.protocol == Protocol::Chat {
@@ -139,10 +167,10 @@ fn play(frames: Frames, time: Duration) -> AnswerBody {
 fn answer(ask: &Ask, body: AnswerBody, script: ScriptState) -> Answer {
     let content_type = match ask.stream {
         Streamed::Yes => "text/event-stream; charset=utf-8",
-        Streamed::No => "application/json",
+        Streamed::Array | Streamed::No => "application/json",
     };
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Answer { status: 200, headers, body, script }
+    Answer { status: 200, headers, body, script, pass: None }
 }

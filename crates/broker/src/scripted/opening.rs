@@ -10,6 +10,7 @@ pub(crate) fn of(ask: &Ask) -> String {
     let items = match ask.protocol {
         Protocol::Messages | Protocol::Chat => ask.field("messages"),
         Protocol::Responses => ask.field("input"),
+        Protocol::Gemini => ask.field("contents"),
     };
     match items {
         Value::String(text) => text.clone(),
@@ -19,7 +20,8 @@ pub(crate) fn of(ask: &Ask) -> String {
 }
 
 fn text(message: &Value) -> String {
-    match &message["content"] {
+    let content = if message["parts"].is_array() { &message["parts"] } else { &message["content"] };
+    match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
         _ => String::new(),
@@ -36,7 +38,7 @@ mod tests {
     #[track_caller]
     fn check(protocol: Protocol, field: &str, items: &Value, expected: &str) {
         let body = json!({"model": "m", field: items}).to_string();
-        let ask = Ask::read(protocol, Bytes::from(body)).unwrap();
+        let ask = Ask::read(protocol, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
         assert_eq!(of(&ask), expected);
     }
 
@@ -54,6 +56,8 @@ mod tests {
             json!([{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "do this"}]}]);
         check(Protocol::Responses, "input", &items, "do this");
         check(Protocol::Responses, "input", &json!("do this"), "do this");
+        let contents = json!([{"role": "user", "parts": [{"text": "do"}, {"text": "this"}]}]);
+        check(Protocol::Gemini, "contents", &contents, "do\nthis");
         check(Protocol::Chat, "messages", &json!([]), "");
     }
 }

@@ -44,6 +44,16 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                 }
             }
         }
+        Protocol::Gemini => {
+            for content in items(ask.field("contents")) {
+                if content["role"] == "model" {
+                    let parts = items(&content["parts"]);
+                    count.model(scene.turn_of(parts.filter_map(|part| part["functionCall"]["id"].as_str())));
+                } else {
+                    count.other();
+                }
+            }
+        }
     }
     count.turns
 }
@@ -106,9 +116,10 @@ mod tests {
         let name = match protocol {
             Protocol::Messages | Protocol::Chat => "messages",
             Protocol::Responses => "input",
+            Protocol::Gemini => "contents",
         };
         let body = json!({"model": "scripted/x", name: items}).to_string();
-        let ask = Ask::read(protocol, Bytes::from(body)).unwrap();
+        let ask = Ask::read(protocol, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
         assert_eq!(index(&ask, &scene()), expected);
     }
 
@@ -167,6 +178,14 @@ mod tests {
             {"role": "tool", "tool_call_id": id(6, 0), "content": "ok"},
         ]);
         check(Protocol::Chat, history, 7);
+    }
+
+    #[test]
+    fn gemini_turns_are_told_by_role_and_by_id() {
+        let model = |id: Option<String>| json!({"role": "model", "parts": [{"functionCall": {"id": id, "name": "x"}}]});
+        let result = json!({"role": "user", "parts": [{"functionResponse": {"name": "x"}}]});
+        check(Protocol::Gemini, json!([result, model(None), result, model(None), result]), 2);
+        check(Protocol::Gemini, json!([result, model(Some(id(6, 0))), result]), 7);
     }
 
     #[test]

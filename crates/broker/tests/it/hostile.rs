@@ -82,8 +82,12 @@ async fn paths_that_lead_nowhere_answer_in_their_protocol() {
         assert_eq!(status, 404, "{path}");
         assert!(error["error"]["message"].is_string() && error.get("type").is_none());
     }
-    let (status, error) = raw(&door, "/anthropic/v1/messages/count_tokens", "{}").await;
+    let (status, error) = raw(&door, "/anthropic/v1/messages/batches", "{}").await;
     assert_eq!((status, &error["type"]), (404, &json!("error")));
+    let (status, error) = raw(&door, "/v1beta/models/m:embedContent", "{}").await;
+    assert_eq!((status, &error["error"]["code"]), (404, &json!(404)));
+    let (status, _) = raw(&door, "/v1beta/models/..%2f..%2fx:generateContent", "{}").await;
+    assert_eq!(status, 400);
     let wrong_method = door.client.get("http://broker/v1/messages").send().await.unwrap();
     assert_eq!(wrong_method.status(), 404);
     let error: Value = wrong_method.json().await.unwrap();

@@ -9,8 +9,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use broker::calls::{self, CallRecord, Settled};
-use broker::{Gateway, Grant, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
+use broker::calls::{self, CallRecord, Settled, Tried};
+use broker::{Gateway, Grant, Limits, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value;
@@ -45,6 +45,7 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
         },
         max_calls: None,
         search: None,
+        limits_folder: None,
     }
 }
 
@@ -89,9 +90,17 @@ impl Door {
     pub(crate) fn settled(&self) -> Vec<Settled> {
         let settled = |record| match record {
             CallRecord::Settled(settled) => Some(settled),
-            CallRecord::Reserved(_) => None,
+            CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
         };
         self.records().into_iter().filter_map(settled).collect()
+    }
+
+    pub(crate) fn tried(&self) -> Vec<Tried> {
+        let tried = |record| match record {
+            CallRecord::Tried(tried) => Some(tried),
+            CallRecord::Reserved(_) | CallRecord::Settled(_) => None,
+        };
+        self.records().into_iter().filter_map(tried).collect()
     }
 
     /// The only settled call.
@@ -134,6 +143,8 @@ pub(crate) enum Play {
         gate: oneshot::Receiver<()>,
         body: String,
     },
+    /// An event stream of any bytes.
+    Bytes(Vec<Vec<u8>>),
     /// Accepts the request and never answers.
     Silence,
 }
@@ -162,6 +173,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) path: String,
+    pub(crate) query: Option<String>,
     pub(crate) headers: axum::http::HeaderMap,
     pub(crate) body: Value,
 }
@@ -199,7 +211,7 @@ impl Fake {
     pub(crate) fn upstream(&self, provider: &str, kind: UpstreamKind) -> Upstream {
         let base_url = match kind {
             UpstreamKind::OpenAi => format!("{}/v1", self.url),
-            UpstreamKind::Anthropic | UpstreamKind::Scripted => self.url.clone(),
+            UpstreamKind::Anthropic | UpstreamKind::Gemini | UpstreamKind::Scripted => self.url.clone(),
         };
         Upstream {
             provider: provider.into(),
@@ -213,7 +225,9 @@ impl Fake {
                 output: 10_000_000,
                 cache_read: 100_000,
                 cache_write: 2_000_000,
+                long: None,
             }],
+            limits: Limits::default(),
         }
     }
 }
@@ -223,6 +237,7 @@ async fn serve(State(fake): State<Fake>, request: Request) -> Response {
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     fake.seen.lock().unwrap().push(Seen {
         path: parts.uri.path().to_owned(),
+        query: parts.uri.query().map(str::to_owned),
         headers: parts.headers,
         body: serde_json::from_slice(&body).unwrap(),
     });
@@ -255,6 +270,11 @@ async fn serve(State(fake): State<Fake>, request: Request) -> Response {
             gate.await.unwrap();
             Response::new(Body::from(body))
         }
+        Play::Bytes(chunks) => {
+            let chunks = chunks.into_iter().map(|chunk| Ok::<_, std::io::Error>(Bytes::from(chunk)));
+            let response = Response::builder().header("content-type", "text/event-stream");
+            response.body(Body::from_stream(stream::iter(chunks))).unwrap()
+        }
         Play::Silence => std::future::pending().await,
     }
 }
@@ -267,6 +287,7 @@ pub(crate) fn scripted(text: &str) -> Upstream {
         key: Secret::default(),
         script: Some(Script::parse(text, "demo").unwrap()),
         prices: prices::table().for_provider("scripted"),
+        limits: Limits::default(),
     }
 }
 

@@ -3,10 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they serve")]
 
 mod budget;
+mod costs;
+mod faults;
 mod genai_client;
 mod hostile;
 mod kit;
+mod limits;
 mod passing;
+mod quota;
 mod retrying;
 mod scripted;
 mod searching;

@@ -1,6 +1,6 @@
 //! Requests go through with our key and come back unchanged, and their tokens are counted.
 
-use broker::UpstreamKind::{Anthropic, OpenAi};
+use broker::UpstreamKind::{Anthropic, Gemini, OpenAi};
 use broker::calls::{CallRecord, Outcome};
 use broker::{Protocol, UpstreamKind};
 use serde_json::{Value, json};
@@ -32,6 +32,9 @@ data: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n\
 event: response.completed\n\
 data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"output\":[{}],\"usage\":{\"input_tokens\":310,\"input_tokens_details\":{\"cached_tokens\":300},\"output_tokens\":40,\"output_tokens_details\":{\"reasoning_tokens\":30}}}}\n\n";
 
+const GEMINI_STREAM: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hm\",\"thought\":true}]}}],\"usageMetadata\":{\"promptTokenCount\":307}}\r\n\r\n\
+data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"x\",\"args\":{}}}]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":307,\"cachedContentTokenCount\":300,\"candidatesTokenCount\":10,\"thoughtsTokenCount\":30,\"toolUsePromptTokenCount\":3,\"totalTokenCount\":350}}\r\n\r\n";
+
 struct Expected {
     protocol: Protocol,
     cache_write: u64,
@@ -50,13 +53,20 @@ async fn check(
 ) {
     let fake = Fake::start(vec![play]).await;
     let door = Door::open(grant(vec![fake.upstream("house", kind)]));
-    let body = json!({"model": "house/m", "stream": stream, "max_tokens": 9, "messages": [], "odd": {"z": 1, "a": 2}});
+    let mut body =
+        json!({"model": "house/m", "stream": stream, "max_tokens": 9, "messages": [], "odd": {"z": 1, "a": 2}});
+    if stream && expected.protocol == Protocol::Chat {
+        body["stream_options"] = json!({"include_usage": true});
+    }
     let (status, text) = door.ask(door_path, &body).await;
     assert_eq!((status, text.as_str()), (200, whole));
 
     let seen = fake.seen().remove(0);
     assert_eq!(seen.path, sent_to);
-    assert_eq!(seen.body["model"], "m");
+    match expected.protocol {
+        Protocol::Gemini => assert!(seen.body.get("model").is_none(), "its path names it"),
+        Protocol::Messages | Protocol::Chat | Protocol::Responses => assert_eq!(seen.body["model"], "m"),
+    }
     assert_eq!(seen.body["odd"].to_string(), r#"{"z":1,"a":2}"#);
 
     assert!(matches!(door.records()[0], CallRecord::Reserved(_)));
@@ -76,6 +86,8 @@ async fn check(
 const MESSAGES: Expected = Expected { protocol: Protocol::Messages, cache_write: 20, reasoning: 0, micro_usd: 480 };
 const CHAT: Expected = Expected { protocol: Protocol::Chat, cache_write: 0, reasoning: 30, micro_usd: 440 };
 const RESPONSES: Expected = Expected { protocol: Protocol::Responses, cache_write: 0, reasoning: 30, micro_usd: 440 };
+
+const GEMINI: Expected = Expected { protocol: Protocol::Gemini, cache_write: 0, reasoning: 30, micro_usd: 440 };
 
 #[tokio::test]
 async fn messages_stream_through_unchanged() {
@@ -125,6 +137,59 @@ async fn responses_pass_whole() {
 }
 
 #[tokio::test]
+async fn gemini_streams_through_unchanged() {
+    let path = "/gemini/v1beta/models/house/m:streamGenerateContent?alt=sse";
+    let sent_to = "/v1beta/models/m:streamGenerateContent";
+    check(Gemini, path, sent_to, events(GEMINI_STREAM), true, GEMINI_STREAM, GEMINI).await;
+}
+
+#[tokio::test]
+async fn gemini_passes_whole_and_as_an_array() {
+    let usage = json!({
+        "promptTokenCount": 307, "cachedContentTokenCount": 300, "candidatesTokenCount": 10,
+        "thoughtsTokenCount": 30, "toolUsePromptTokenCount": 3, "totalTokenCount": 350,
+    });
+    let candidate = json!({"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"});
+    let body = json!({"candidates": [candidate], "usageMetadata": usage});
+    let path = "/v1beta/models/house/m:generateContent";
+    let sent_to = "/v1beta/models/m:generateContent";
+    check(Gemini, path, sent_to, reply(200, &body), false, &body.to_string(), GEMINI).await;
+    let array = json!([{"candidates": [], "usageMetadata": {"promptTokenCount": 307}}, body]);
+    let path = "/v1beta/models/house%2Fm:streamGenerateContent";
+    let sent_to = "/v1beta/models/m:streamGenerateContent";
+    check(Gemini, path, sent_to, reply(200, &array), true, &array.to_string(), GEMINI).await;
+}
+
+#[tokio::test]
+async fn counting_tokens_passes_and_costs_nothing() {
+    let rows = [
+        (Gemini, "/v1beta/models/house/m:countTokens", "/v1beta/models/m:countTokens"),
+        (Anthropic, "/v1/messages/count_tokens", "/v1/messages/count_tokens"),
+    ];
+    for (kind, path, sent_to) in rows {
+        let fake = Fake::start(vec![reply(200, &json!({"totalTokens": 7})), reply(400, &json!({"error": {}}))]).await;
+        let door = Door::open(grant(vec![fake.upstream("house", kind)]));
+        let body = json!({"model": "house/m", "contents": []});
+        assert_eq!(door.json(path, &body).await, (200, json!({"totalTokens": 7})));
+        assert_eq!(door.json(path, &body).await.0, 400);
+        assert_eq!(fake.seen()[0].path, sent_to);
+        assert!(door.records().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_gemini_stream_is_asked_for_as_events_with_our_key_in_its_header() {
+    let fake = Fake::start(vec![events(GEMINI_STREAM)]).await;
+    let door = Door::open(grant(vec![fake.upstream("house", Gemini)]));
+    let request = door.post("/v1beta/models/house/m:streamGenerateContent?alt=sse&key=from-agent", &json!({}));
+    request.header("x-goog-api-key", "from-agent").send().await.unwrap().bytes().await.unwrap();
+    let seen = fake.seen().remove(0);
+    assert_eq!(seen.query.as_deref(), Some("alt=sse"), "a key in the address is dropped");
+    assert_eq!(seen.headers["x-goog-api-key"], "sk-the-real-key");
+    assert!(!seen.headers.contains_key("authorization"));
+}
+
+#[tokio::test]
 async fn our_key_is_added_and_the_agents_own_is_dropped() {
     for (kind, path) in [(Anthropic, "/v1/messages"), (OpenAi, "/v1/chat/completions")] {
         let fake = Fake::start(vec![reply(200, &json!({}))]).await;
@@ -148,7 +213,7 @@ async fn our_key_is_added_and_the_agents_own_is_dropped() {
                 assert_eq!(headers["anthropic-version"], "2023-06-01");
                 assert!(!headers.contains_key("authorization"));
             }
-            OpenAi | UpstreamKind::Scripted => {
+            OpenAi | Gemini | UpstreamKind::Scripted => {
                 assert_eq!(headers["authorization"], "Bearer sk-the-real-key");
                 assert!(!headers.contains_key("x-api-key"));
             }
@@ -157,12 +222,18 @@ async fn our_key_is_added_and_the_agents_own_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_streamed_chat_is_always_asked_for_its_usage() {
-    let fake = Fake::start(vec![events(CHAT_STREAM)]).await;
-    let door = Door::open(grant(vec![fake.upstream("house", OpenAi)]));
-    let body = json!({"model": "m", "stream": true, "stream_options": {"include_usage": false}});
-    door.ask("/v1/chat/completions", &body).await;
-    assert_eq!(fake.seen()[0].body["stream_options"]["include_usage"], true);
+async fn a_streamed_chat_is_always_asked_for_its_usage_and_the_agent_gets_what_it_asked_for() {
+    let usage_event = CHAT_STREAM.lines().find(|line| line.contains("prompt_tokens")).unwrap();
+    let without = CHAT_STREAM.replace(&format!("{usage_event}\n\n"), "");
+    for options in [json!({"include_usage": false}), json!(null)] {
+        let fake = Fake::start(vec![events(CHAT_STREAM)]).await;
+        let door = Door::open(grant(vec![fake.upstream("house", OpenAi)]));
+        let body = json!({"model": "m", "stream": true, "stream_options": options});
+        let (_, text) = door.ask("/v1/chat/completions", &body).await;
+        assert_eq!(fake.seen()[0].body["stream_options"]["include_usage"], true);
+        assert_eq!(text, without);
+        assert_eq!(door.one().output_tokens, 40, "it is counted all the same");
+    }
 }
 
 #[tokio::test]

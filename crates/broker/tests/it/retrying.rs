@@ -6,7 +6,7 @@ use broker::UpstreamKind::{Anthropic, OpenAi};
 use broker::calls::Outcome;
 use serde_json::{Value, json};
 
-use crate::kit::{Door, Ending, Fake, Play, events, grant, reply};
+use crate::kit::{Door, Ending, Fake, Play, grant, reply};
 
 fn fine() -> Play {
     reply(200, &json!({"content": [{"type": "text", "text": "hi"}], "usage": {"input_tokens": 1, "output_tokens": 1}}))
@@ -80,17 +80,6 @@ async fn the_asked_wait_is_kept() {
 }
 
 #[tokio::test]
-async fn a_wait_beyond_the_cap_is_left_to_the_agent() {
-    let play = Play::Reply { status: 429, headers: vec![("retry-after", "3600".into())], body: "{}".into() };
-    let fake = Fake::start(vec![play]).await;
-    let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
-    let response = door.post("/v1/messages", &json!({"model": "house/m"})).send().await.unwrap();
-    assert_eq!(response.status(), 429);
-    assert_eq!(response.headers()["retry-after"], "3600");
-    assert_eq!(door.one().tries, 1);
-}
-
-#[tokio::test]
 async fn a_server_that_is_not_there_is_named_after_all_tries() {
     let fake = Fake::start(vec![]).await;
     let mut upstream = fake.upstream("house", OpenAi);
@@ -144,13 +133,51 @@ async fn a_redirect_is_not_followed() {
     assert!(stranger.seen().is_empty());
 }
 
+const OVERLOADED: &str =
+    "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
+
 #[tokio::test]
-async fn an_error_event_in_a_stream_is_logged_as_an_error() {
-    let stream =
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
-    let fake = Fake::start(vec![events(stream)]).await;
+async fn a_stream_that_begins_with_an_error_is_tried_again() {
+    let error = || Play::Events { chunks: vec![OVERLOADED.to_owned()], ending: Ending::Clean };
+    let fake = Fake::start(vec![error(), fine(), error(), error(), error()]).await;
+    let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
+    let body = json!({"model": "house/m", "stream": true});
+    assert_eq!(door.ask("/v1/messages", &body).await.0, 200);
+    let (status, said) = door.json("/v1/messages", &body).await;
+    assert_eq!((status, &said["error"]["type"]), (529, &json!("overloaded_error")));
+    let settled = door.settled();
+    assert_eq!((settled[0].outcome, settled[0].tries), (Outcome::Ok, 2));
+    assert_eq!((settled[1].outcome, settled[1].tries), (Outcome::Error, 3));
+}
+
+#[tokio::test]
+async fn an_error_event_after_content_is_passed_on_and_logged() {
+    let stream = format!(
+        "data: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{{\"type\":\"text\"}}}}\n\n{OVERLOADED}"
+    );
+    let fake = Fake::start(vec![Play::Events { chunks: vec![stream.clone()], ending: Ending::Clean }]).await;
     let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
     let (status, text) = door.ask("/v1/messages", &json!({"model": "house/m", "stream": true})).await;
-    assert_eq!((status, text.as_str()), (200, stream));
+    assert_eq!((status, text), (200, stream));
     assert_eq!(door.one().outcome, Outcome::Error);
+}
+
+#[tokio::test]
+async fn every_try_but_the_last_has_a_line_of_its_own() {
+    let fake = Fake::start(vec![error(529), Play::Events { chunks: vec![], ending: Ending::Broken }, fine()]).await;
+    let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
+    assert_eq!(door.ask("/v1/messages", &json!({"model": "house/m"})).await.0, 200);
+    let tried = door.tried();
+    let shown: Vec<_> = tried.iter().map(|tried| (tried.call, tried.attempt, tried.outcome, tried.status)).collect();
+    assert_eq!(shown, [(1, 1, Outcome::Error, Some(529)), (1, 2, Outcome::Cut, None)]);
+    assert_eq!(door.one().tries, 3);
+}
+
+#[tokio::test]
+async fn an_upstream_that_says_not_to_is_not_asked_again() {
+    let play = Play::Reply { status: 500, headers: vec![("x-should-retry", "false".into())], body: "{}".into() };
+    let fake = Fake::start(vec![play]).await;
+    let door = Door::open(grant(vec![fake.upstream("house", Anthropic)]));
+    assert_eq!(door.ask("/v1/messages", &json!({"model": "house/m"})).await.0, 500);
+    assert_eq!(door.one().tries, 1);
 }

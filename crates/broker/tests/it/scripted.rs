@@ -1,4 +1,4 @@
-//! The scripted upstream in the three protocols: turns, statelessness, faults.
+//! The scripted upstream in all protocols: turns, statelessness, faults.
 
 use broker::Micros;
 use broker::calls::Outcome;
@@ -266,4 +266,56 @@ async fn the_script_is_listed_as_a_model() {
     let response = door.client.get("http://broker/v1/models").send().await.unwrap();
     let list: Value = response.json().await.unwrap();
     assert_eq!(list["data"][0]["id"], "scripted/demo");
+}
+
+#[tokio::test]
+async fn gemini_plays_the_turns_and_streams_them() {
+    let door = door(SCRIPT);
+    let path = |action: &str| format!("/v1beta/models/scripted/demo:{action}");
+    let first = json!({"contents": [{"role": "user", "parts": [{"text": "make it"}]}]});
+    let (status, whole) = door.json(&path("generateContent"), &first).await;
+    let parts = &whole["candidates"][0]["content"]["parts"];
+    assert_eq!((status, &parts[0]["thought"]), (200, &json!(true)));
+    assert_eq!(parts[2]["functionCall"]["args"]["path"], "src/main.js");
+    assert_eq!(parts[3]["functionCall"]["args"], json!({}));
+
+    let (_, text) = door.ask(&path("streamGenerateContent?alt=sse"), &first).await;
+    let said: String = data(&text)
+        .iter()
+        .flat_map(|event| event["candidates"][0]["content"]["parts"].as_array().unwrap().clone())
+        .filter(|part| part["thought"].is_null())
+        .filter_map(|part| part["text"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(parts[1]["text"], said);
+    let (_, array) = door.json(&path("streamGenerateContent"), &first).await;
+    assert_eq!(array.as_array().unwrap().last().unwrap()["candidates"][0]["finishReason"], "STOP");
+
+    let mut history = first["contents"].clone();
+    push(&mut history, whole["candidates"][0]["content"].clone());
+    push(
+        &mut history,
+        json!({"role": "user", "parts": [{"functionResponse": {"name": "write_file", "response": {}}}]}),
+    );
+    let (_, second) = door.json(&path("generateContent"), &json!({"contents": history})).await;
+    assert_eq!(second["candidates"][0]["content"]["parts"][0]["functionCall"]["name"], "ask_questions");
+    for settled in &door.settled()[..3] {
+        assert_eq!((settled.input_tokens, settled.output_tokens, settled.cache_read_tokens), (1_000, 200, 50));
+        assert_eq!(settled.outcome, Outcome::Ok);
+    }
+}
+
+#[tokio::test]
+async fn a_small_model_of_the_clients_own_choice_is_answered_with_the_json_it_wants() {
+    let door = door(SCRIPT);
+    let schema =
+        json!({"type": "OBJECT", "properties": {"model_choice": {"type": "STRING", "enum": ["flash", "pro"]}}});
+    let config = json!({"responseMimeType": "application/json", "responseSchema": schema});
+    let ask = json!({"contents": [{"role": "user", "parts": [{"text": "which?"}]}], "generationConfig": config});
+    let (status, answer) = door.json("/v1beta/models/gemini-2.5-flash-lite:generateContent", &ask).await;
+    assert_eq!(status, 200);
+    let text = answer["candidates"][0]["content"]["parts"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!({"model_choice": "flash"}));
+    assert_eq!(door.one().model, "scripted/demo");
+    let (_, count) = door.json("/v1beta/models/scripted/demo:countTokens", &ask).await;
+    assert!(count["totalTokens"].as_u64().unwrap() > 0);
 }

@@ -63,7 +63,8 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let Some(handed_in) = read_result(session)? else {
-        return Ok(AgentEnd::Crashed { reason: last_words(ended, spool) });
+        let spent = attempt::spent_window(spool)?;
+        return Ok(spent.unwrap_or_else(|| AgentEnd::Crashed { reason: last_words(ended, spool) }));
     };
     let kind = brief::kind_of(&job.run, task)?;
     if !handed_in.fits(kind) {
@@ -84,6 +85,7 @@ async fn conclude(
         }
         HandIn::Permission { request } => return Ok(AgentEnd::NeedsPermission { request: clip(&request, MAX_WORDS) }),
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
+        HandIn::QuotaSpent { reason, resets_at } => return Ok(AgentEnd::QuotaSpent { reason, resets_at }),
         HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),
         work @ (HandIn::Plan(_)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use domain::{Check, Command, Decide, Decision, Hold, ModelName, Playbook, Run, RunConfig, RunId, Start};
+use domain::{Check, Command, Decide, Decision, Hold, HoldKind, ModelName, Playbook, Run, RunConfig, RunId, Start};
 use engine::{Engine, NodeId, Parts, Slots, Store};
-use runner::{ForgeSettings, Hands, HandsConfig, Models};
+use runner::{ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
 use tempfile::TempDir;
 use testkit::{MemoryStore, samples};
 
@@ -15,10 +15,17 @@ pub(crate) struct World {
     folder: TempDir,
     engine: Engine,
     pub(crate) hands: Arc<Hands>,
+    /// Holds that went on by themselves.
+    pub(crate) passed: Mutex<Vec<Hold>>,
 }
 
 impl World {
     pub(crate) fn new(script: &str) -> Self {
+        Self::with(script, BTreeMap::new())
+    }
+
+    /// With providers beside the script.
+    pub(crate) fn with(script: &str, upstreams: BTreeMap<String, UpstreamSettings>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
         std::fs::create_dir(&repo).unwrap();
@@ -33,7 +40,7 @@ impl World {
             home: folder.path().join("home"),
             program: program(),
             models: Models {
-                upstreams: BTreeMap::new(),
+                upstreams,
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
                 search: None,
@@ -51,7 +58,7 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        Self { folder, engine: engine.unwrap(), hands }
+        Self { folder, engine: engine.unwrap(), hands, passed: Mutex::default() }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
@@ -60,10 +67,23 @@ impl World {
 
     /// Works a request to its end; `person` answers every hold.
     pub(crate) async fn work(&self, playbook: &str, check: &str, person: impl FnMut(&Run, &Hold) -> Decision) -> Run {
+        self.work_with(playbook, check, &["scripted/story"], person).await
+    }
+
+    /// The same with other models, in the order they are tried.
+    pub(crate) async fn work_with(
+        &self,
+        playbook: &str,
+        check: &str,
+        models: &[&str],
+        person: impl FnMut(&Run, &Hold) -> Decision,
+    ) -> Run {
         let playbook = Playbook::built_in(playbook).unwrap();
-        let model: ModelName = "scripted/story".parse().unwrap();
+        let models: Vec<ModelName> = models.iter().map(|name| name.parse().unwrap()).collect();
+        let roles = || playbook.roles().into_iter().map(str::to_owned);
         let config = RunConfig {
-            models: playbook.roles().into_iter().map(|role| (role.to_owned(), model.clone())).collect(),
+            models: roles().map(|role| (role, models[0].clone())).collect(),
+            fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             ..samples::config()
@@ -84,7 +104,12 @@ impl World {
             if run.is_ended() && self.engine.busy() == 0 {
                 return run;
             }
-            if let Some(hold) = run.hold().cloned() {
+            if let Some(hold) = run.hold().filter(|hold| hold.kind == HoldKind::Quota) {
+                let mut passed = self.passed.lock().unwrap();
+                if !passed.contains(hold) {
+                    passed.push(hold.clone());
+                }
+            } else if let Some(hold) = run.hold().cloned() {
                 let decision = person(&run, &hold);
                 let (digest, by) = (hold.digest.clone(), samples::actor("ada"));
                 let decide = Command::Decide(Decide { hold: hold.id, digest, decision, by });
@@ -105,6 +130,13 @@ impl World {
     pub(crate) fn turns(&self, run: &RunId, role: &str, visit: u32) -> String {
         let session = format!("home/runs/{run}/sessions/{role}-{visit}/turns.jsonl");
         std::fs::read_to_string(self.folder.path().join(session)).unwrap()
+    }
+
+    /// The lines of an agent's conversation.
+    pub(crate) fn turn_lines(&self, run: &RunId, role: &str, visit: u32) -> Vec<serde_json::Value> {
+        let session = format!("home/runs/{run}/sessions/{role}-{visit}/turns.jsonl");
+        let turns = std::fs::read_to_string(self.folder.path().join(session)).unwrap();
+        turns.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// What an agent was told when its conversation began.

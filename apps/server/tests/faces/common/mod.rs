@@ -159,12 +159,13 @@ pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
 
 fn setup(home: &Path) -> Setup {
     let roles = ["planner", "implementer", "validator", "discussion"];
-    let models = roles.map(|role| (role.to_owned(), "scripted/demo".parse().unwrap()));
+    let models = roles.map(|role| (role.to_owned(), vec!["scripted/demo".parse().unwrap()]));
     let scripts = BTreeMap::from([("demo".to_owned(), home.join("demo.toml"))]);
-    let ollama = UpstreamSettings {
+    let house = UpstreamSettings {
         kind: broker::UpstreamKind::OpenAi,
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         key: broker::Secret::default(),
+        limits: broker::Limits::default(),
     };
     std::fs::write(home.join("demo.toml"), SCRIPT).unwrap();
     Setup {
@@ -172,7 +173,7 @@ fn setup(home: &Path) -> Setup {
         entry: EntryRule::default(),
         defaults: Defaults { models: models.into(), ..Defaults::default() },
         models: Models {
-            upstreams: BTreeMap::from([("ollama".to_owned(), ollama)]),
+            upstreams: BTreeMap::from([("house".to_owned(), house)]),
             scripts,
             prices: broker::prices::table(),
             search: None,
