@@ -85,6 +85,14 @@ struct Decided {
     starts: Vec<Leased>,
 }
 
+/// A command that is refused if what was decided before it is stored.
+struct Rejected {
+    run: RunId,
+    fence: Option<Fence>,
+    reply: Reply,
+    refusal: Refusal,
+}
+
 impl Desk {
     pub(crate) fn open(
         parts: Parts,
@@ -172,14 +180,14 @@ impl Desk {
             let now = self.now();
             let (decided, rejected, batch) = self.decide_all(std::mem::take(&mut pending), now);
             if batch.appends.is_empty() && batch.lease.is_none() {
-                reject(rejected);
+                self.reject(rejected);
                 return true;
             }
             let committed = match self.store.commit(&batch) {
                 Ok(committed) => committed,
                 Err(error) => return self.failed(decided, rejected, &error),
             };
-            reject(rejected);
+            self.reject(rejected);
             if let Some(wish) = &batch.lease {
                 self.note_what_is_left(wish, &committed);
             }
@@ -204,7 +212,7 @@ impl Desk {
         true
     }
 
-    fn decide_all(&mut self, pending: Vec<Pending>, now: Timestamp) -> (Vec<Decided>, Vec<(Reply, Refusal)>, Batch) {
+    fn decide_all(&mut self, pending: Vec<Pending>, now: Timestamp) -> (Vec<Decided>, Vec<Rejected>, Batch) {
         let mut batch = Batch::default();
         let mut decided = Vec::with_capacity(pending.len());
         let mut rejected = Vec::new();
@@ -220,16 +228,10 @@ impl Desk {
                     batch.appends.push(append);
                     decided.push(Decided { pending: one, after, starts });
                 }
-                Err(refusal) => {
-                    if let (Some(fence), Refusal::Rejected(_)) = (one.fence, &refusal) {
-                        // Somebody else reported it, or it was taken back: nothing of it is in the air any more.
-                        self.flights.land_fenced(&one.run, fence.number, fence.epoch);
-                    }
-                    match self.repeated(&one) {
-                        Some(receipt) => one.reply.send(receipt),
-                        None => rejected.push((one.reply, refusal)),
-                    }
-                }
+                Err(refusal) => match self.repeated(&one) {
+                    Some(receipt) => one.reply.send(receipt),
+                    None => rejected.push(Rejected { run: one.run, fence: one.fence, reply: one.reply, refusal }),
+                },
             }
         }
         batch.lease = self.wish(now, heavy, light);
@@ -452,16 +454,27 @@ impl Desk {
     }
 
     /// Nothing was written: everybody is told, and what was only in memory is forgotten.
-    fn failed(&mut self, decided: Vec<Decided>, rejected: Vec<(Reply, Refusal)>, error: &StoreError) -> bool {
+    fn failed(&mut self, decided: Vec<Decided>, rejected: Vec<Rejected>, error: &StoreError) -> bool {
         tracing::error!(%error, "a transaction failed");
         for one in decided {
             self.hot.remove(&one.pending.run);
             one.pending.reply.send(Err(Refusal::Store(error.clone())));
         }
-        for (reply, _) in rejected {
-            reply.send(Err(Refusal::Store(error.clone())));
+        for one in rejected {
+            one.reply.send(Err(Refusal::Store(error.clone())));
         }
         !error.is_fatal()
+    }
+
+    /// A no may rest on what was decided just before it in the same batch: it counts once that is stored.
+    fn reject(&mut self, rejected: Vec<Rejected>) {
+        for Rejected { run, fence, reply, refusal } in rejected {
+            if let (Some(fence), Refusal::Rejected(_)) = (fence, &refusal) {
+                // Somebody else reported it, or it was taken back: nothing of it is in the air any more.
+                self.flights.land_fenced(&run, fence.number, fence.epoch);
+            }
+            reply.send(Err(refusal));
+        }
     }
 
     fn find(&self, id: &RunId) -> Result<Arc<Run>, StoreError> {
@@ -493,12 +506,6 @@ impl Desk {
 /// Whether something that keeps queued runs out has changed: a run ended, or a person is asked something else.
 fn may_let_in(before: &Run, after: &Run) -> bool {
     before.is_ended() != after.is_ended() || before.hold().map(|hold| hold.id) != after.hold().map(|hold| hold.id)
-}
-
-fn reject(rejected: Vec<(Reply, Refusal)>) {
-    for (reply, refusal) in rejected {
-        reply.send(Err(refusal));
-    }
 }
 
 fn gone(before: &Run, after: &Run) -> Vec<u32> {
