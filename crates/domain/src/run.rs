@@ -534,8 +534,14 @@ impl Run {
         if let Some(hold) = self.hold() {
             return hold.deadline.map(|at| Timer::of_hold(hold.id, at));
         }
+        self.agent().map(|(number, task)| Timer::of_effect(number, task.deadline))
+    }
+
+    /// The agent at work: the number of its effect and what it is wanted for.
+    #[must_use]
+    pub fn agent(&self) -> Option<(u32, &AgentTask)> {
         self.open_effects.iter().find_map(|(number, effect)| match effect {
-            Effect::RunAgent(task) => Some(Timer::of_effect(*number, task.deadline)),
+            Effect::RunAgent(task) => Some((*number, task)),
             Effect::OpenBranch
             | Effect::OpenChildBranch
             | Effect::CommitArtifact { .. }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use domain::{Effect, Run};
+use domain::Run;
 use engine::{SessionId, SessionRow, StoreError};
 use serde::Deserialize;
 use store::Diary;
@@ -73,27 +73,7 @@ async fn find(app: &App, id: &SessionId) -> Result<SessionRow, Failure> {
 
 /// Whether a process of the conversation works now: the run says so, not what was told last.
 pub(super) fn is_active(run: &Run, id: &SessionId) -> bool {
-    let works = |effect: &Effect| match effect {
-        Effect::RunAgent(task) => SessionId::of_run(&run.id, &task.session) == *id,
-        Effect::OpenBranch
-        | Effect::OpenChildBranch
-        | Effect::CommitArtifact { .. }
-        | Effect::Adopt { .. }
-        | Effect::StartChild(_)
-        | Effect::MergeChild(_)
-        | Effect::TellChild { .. }
-        | Effect::TellAgent { .. }
-        | Effect::TellParent
-        | Effect::OpenPullRequest { .. }
-        | Effect::Prove { .. }
-        | Effect::StopAgent { .. }
-        | Effect::Publish { .. }
-        | Effect::WriteRecord
-        | Effect::Land(_)
-        | Effect::PushRemote { .. }
-        | Effect::CleanUp => false,
-    };
-    run.open_effects.values().any(works)
+    run.agent().is_some_and(|(_, task)| SessionId::of_run(&run.id, &task.session) == *id)
 }
 
 async fn look<T: Send + 'static>(

@@ -104,26 +104,7 @@ impl Draft {
 
     /// The agent at work: the number of its effect and what it is wanted for.
     fn agent(&self) -> Option<(u32, Purpose)> {
-        self.run.open_effects.iter().find_map(|(number, effect)| match effect {
-            Effect::RunAgent(task) => Some((*number, task.purpose.clone())),
-            Effect::OpenBranch
-            | Effect::OpenChildBranch
-            | Effect::Prove { .. }
-            | Effect::StopAgent { .. }
-            | Effect::CommitArtifact { .. }
-            | Effect::Adopt { .. }
-            | Effect::StartChild(_)
-            | Effect::MergeChild(_)
-            | Effect::TellChild { .. }
-            | Effect::TellAgent { .. }
-            | Effect::TellParent
-            | Effect::Publish { .. }
-            | Effect::WriteRecord
-            | Effect::Land(_)
-            | Effect::PushRemote { .. }
-            | Effect::OpenPullRequest { .. }
-            | Effect::CleanUp => None,
-        })
+        self.run.agent().map(|(number, task)| (number, task.purpose.clone()))
     }
 }
 
