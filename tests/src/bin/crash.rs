@@ -33,6 +33,11 @@ async fn main() -> Result<ExitCode> {
             }
         }
     }
+    if scenarios == 0 {
+        let names: Vec<&str> = Scenario::ALL.iter().map(|scenario| scenario.name()).collect();
+        eprintln!("there is no such scenario; there are: {}", names.join(", "));
+        return Ok(ExitCode::FAILURE);
+    }
     println!("scenarios {scenarios}, boundaries {total}, mismatches {mismatches}");
     Ok(if mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
