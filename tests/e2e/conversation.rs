@@ -118,3 +118,35 @@ async fn a_conversation_whose_server_is_killed_goes_on_with_all_that_was_said() 
     assert_eq!(world.git(&["show", &requirement]).unwrap(), "A single note.txt in Latin.");
     product.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_word_reaches_the_agent_at_work_before_its_next_turn() {
+    let script = r#"
+[[conversation]]
+role = "worker"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "shell"
+input = { command = "until test -e go; do sleep 0.1; done; rm go" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "ask_questions"
+input = { questions = [{ question = "Which?" }] }
+"#;
+    let world = World::new(script).unwrap();
+    let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
+    let body = json!({
+        "project": world.repository(), "request": "Wait", "playbook": "task", "models": {"*": "scripted/story"},
+    });
+    let run = product.run(None, &body).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    product.until_tool(id, "shell").await.unwrap();
+    let word = json!({"text": "use the blue one"});
+    let (status, told) = product.post(&format!("/api/runs/{id}/message"), None, &word).await.unwrap();
+    assert_eq!(status, 200, "{told}");
+    std::fs::write(world.home().join(format!("runs/{id}/workspace/go")), "").unwrap();
+    product.until(id, |view| view["hold"].is_object()).await.unwrap();
+    let (_, history) = product.get(&format!("/api/sessions/{id}.worker-1")).await.unwrap();
+    assert!(history["turns"][0]["items"].to_string().contains("use the blue one"), "{history}");
+    product.stop().await.unwrap();
+}

@@ -28,4 +28,4 @@ pub use home::{Home, HomeError};
 pub use http::{openapi, router};
 pub use playbooks::{playbook_problem, playbook_view};
 pub use serve::{Ready, ServeError, Settings, serve};
-pub use shelf::{Reading, Shelf, Talking};
+pub use shelf::{Reading, Shelf, Talking, Telling};

@@ -19,9 +19,14 @@ pub trait Shelf: Send + Sync + 'static {
     fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, String>;
     /// The diff of a run's branch against its base.
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
+    /// Says to the agent at work what people said to it.
+    fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a>;
     /// Has a question about a repository answered, by an agent that may only read.
     fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_>;
 }
+
+/// A word that is being said.
+pub type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 /// A question that is being answered.
 pub type Talking<'a> = Pin<Box<dyn Future<Output = Result<Talked, String>> + Send + 'a>>;
@@ -37,6 +42,10 @@ impl Shelf for Hands {
 
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
         Box::pin(Hands::diff(self, run))
+    }
+
+    fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a> {
+        Box::pin(Hands::pass_on(self, run))
     }
 
     fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_> {

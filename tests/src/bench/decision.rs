@@ -60,6 +60,10 @@ impl EffectRunner for Watch {
 struct Empty(broadcast::Sender<Activity>);
 
 impl Shelf for Empty {
+    fn pass_on<'a>(&'a self, _: &'a Run) -> server::Telling<'a> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn discuss(&self, _: runner::Talk, _: runner::Watch) -> server::Talking<'_> {
         Box::pin(async { Err("nobody is here to answer".to_owned()) })
     }

@@ -182,6 +182,10 @@ async fn tell(
 ) -> Result<Json<RunView>, Failure> {
     let key = key(headers, &format!("message:{run}"))?;
     let receipt = app.engine.submit(run, Command::Guide { text: request.text, by }, key).await?;
+    if let Err(error) = app.shelf.pass_on(&receipt.run).await {
+        // It is recorded: the next agent of the stage is told.
+        tracing::warn!(run = %receipt.run.id, %error, "a word could not be passed on to the agent at work");
+    }
     Ok(Json(to_wire::run(&receipt.run)))
 }
 

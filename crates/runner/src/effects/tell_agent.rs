@@ -3,11 +3,12 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use domain::{Effect, Outcome};
+use domain::{Effect, EffectId, Outcome, Run};
 use drivers::{GUIDANCE_FILE, Guidance};
 use engine::{Job, boundary};
 
 use crate::hands::Hands;
+use crate::repos::wished_at;
 use crate::trouble::Trouble;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, target: u32, word: Guidance) -> Result<Outcome, Trouble> {
@@ -18,6 +19,26 @@ pub(crate) async fn run(hands: &Hands, job: &Job, target: u32, word: Guidance) -
     hands.blocking(&job.id.run, move || append(&session, &word)).await?;
     boundary("tell.after");
     Ok(Outcome::Told)
+}
+
+impl Hands {
+    /// Passes on at once what is to be said to the agent at work: effects of a run wait for each other, and it would not
+    /// hear it before its end. The effect itself finds it said.
+    ///
+    /// # Errors
+    /// In words for people, when the agent's folder cannot be written.
+    pub async fn pass_on(&self, run: &Run) -> Result<(), String> {
+        for (number, effect) in &run.open_effects {
+            let Effect::TellAgent { target, number: word, by, text } = effect else { continue };
+            let Some(Effect::RunAgent(task)) = run.open_effects.get(target) else { continue };
+            let session = self.paths.session(&run.id, &task.session);
+            let id = EffectId { run: run.id.clone(), number: *number };
+            let word = Guidance { number: *word, by: by.clone(), text: text.clone(), at: wished_at(run, &id) };
+            let said = self.blocking(&run.id, move || append(&session, &word)).await;
+            said.map_err(|trouble| trouble.to_string())?;
+        }
+        Ok(())
+    }
 }
 
 /// Adds the word unless it stands there already.

@@ -13,7 +13,7 @@ use drivers::AgentEvent;
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
 use runner::{Activity, RunDiff, Talk, Talked, Watch};
-use server::{Reading, Shelf, Talking};
+use server::{Reading, Shelf, Talking, Telling};
 use tokio::sync::broadcast;
 
 pub(crate) struct Actors;
@@ -180,6 +180,10 @@ impl Shelf for Papers {
             truncated: false,
         };
         Box::pin(async move { Ok(diff) })
+    }
+
+    fn pass_on<'a>(&'a self, _: &'a Run) -> Telling<'a> {
+        Box::pin(async { Ok(()) })
     }
 
     fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_> {
