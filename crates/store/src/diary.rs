@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use crate::encode::{int, millis, timestamp};
 use crate::fault::{fault, fault_at};
+use crate::sqlite::alone;
 
 const SCHEMA: &str = include_str!("../migrations/D1__conversations.sql");
 const VERSION: i64 = 1;
@@ -29,6 +30,7 @@ impl Diary {
     /// When it cannot be written, is damaged or made by a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let at = |error| fault_at(path, error);
+        let _alone = alone(path);
         let mut connection = Connection::open(path).map_err(at)?;
         connection.busy_timeout(Duration::from_secs(5)).map_err(at)?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(at)?;

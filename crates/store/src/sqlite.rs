@@ -1,5 +1,6 @@
 //! The open database: one connection that writes, a few that read, and the port's calls over them.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -57,6 +58,7 @@ impl Sqlite {
     /// # Errors
     /// As `open`.
     pub fn open_with(path: &Path, options: Options) -> Result<Self, StoreError> {
+        let _alone = alone(path);
         schema::check_file(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let at = |error| fault_at(path, error);
@@ -132,6 +134,16 @@ fn set_up_writer(writer: &Connection, options: &Options) -> rusqlite::Result<Str
         writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }
     Ok(journal)
+}
+
+/// Held while a file is opened: two that turn a new file into a WAL at once make SQLite refuse one of them without
+/// waiting. Where no lock can be had SQLite says better what is wrong with the place.
+pub(crate) fn alone(path: &Path) -> Option<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-opening");
+    let file = File::options().create(true).append(true).open(name).ok()?;
+    file.lock().ok()?;
+    Some(file)
 }
 
 /// A panic while the lock was held has rolled its transaction back, so what is behind it is whole.

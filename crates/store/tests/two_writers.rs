@@ -75,6 +75,25 @@ fn two_processes_lose_and_double_nothing() {
 }
 
 #[test]
+fn a_new_file_may_be_opened_by_many_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let (facts, talk) =
+            (directory.path().join(format!("{round}.db")), directory.path().join(format!("{round}-c.db")));
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    start.wait();
+                    Sqlite::open(&facts).unwrap();
+                    store::Diary::open(&talk).unwrap();
+                });
+            }
+        });
+    }
+}
+
+#[test]
 fn a_process_killed_before_a_commit_leaves_the_state_before_it() {
     check_killed_at(7, 3);
 }
