@@ -215,7 +215,7 @@ fn complete(hold: &HoldView, word: &str) -> Result<Wish, InquireError> {
                 request.model = optional("Another model, as provider/model")?;
             }
         }
-        "approve" if matches!(hold.kind.as_str(), "review" | "confirm" | "permission") => {}
+        "approve" if matches!(hold.kind.as_str(), "review" | "confirm" | "permission" | "budget") => {}
         "approve" => request.text = optional("Notes for the next stage")?,
         "extend" => request.minutes = Some(number("Minutes", "30")?),
         "raise" => request.usd = Some(number("Dollars more", "5")?),

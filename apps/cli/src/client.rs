@@ -7,8 +7,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, BatchRequest, BatchView, CancelRequest,
-    ChannelView, CompareView, DecideRequest, DiffView, EventView, HoldView, MessageRequest, NewChannel, NewRun,
-    OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView,
+    ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView, MessageRequest, NewChannel,
+    NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView,
     SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
 };
 
@@ -171,6 +171,10 @@ impl Client {
         }
         let why = self.why(&run.id).await.ok()?;
         why.queue.is_some().then_some(why.waits_for)
+    }
+
+    pub(crate) async fn estimate(&self, new: &NewRun) -> Result<EstimateView, Failure> {
+        self.post("/api/runs/estimate", new).await
     }
 
     pub(crate) async fn spend(&self, run: &str) -> Result<Vec<SpendCall>, Failure> {

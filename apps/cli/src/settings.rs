@@ -17,7 +17,7 @@ pub(crate) struct Setting {
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 20] = [
+const KNOWN: [(&str, &str, &str); 22] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -35,6 +35,8 @@ const KNOWN: [(&str, &str, &str); 20] = [
     ("GITHUB_REPO_NAME", "", ""),
     ("GITHUB_DEFAULT_BRANCH", "", ""),
     ("budget", "budget_usd", "no limit"),
+    ("budget per day", "budget_day_usd", "no limit"),
+    ("budget per project and month", "budget_project_month_usd", "no limit"),
     ("push", "push", ""),
     ("agent.max_clarification_rounds", "agent.max_clarification_rounds", "as the playbook says"),
     ("agent.skip_clarification", "agent.skip_clarification", "false"),

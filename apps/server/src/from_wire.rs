@@ -57,6 +57,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
             review: new.review.unwrap_or(false),
         },
         budget,
+        estimate: None,
         checks,
         exclude_paths: file.exclude_paths.clone(),
         require_approval: Vec::new(),
@@ -216,12 +217,15 @@ fn budget<'a>(
             Failure::user("budgetUsd", "bad_budget", message, "use a sum above 0, for example 2.50")
         })?),
     };
-    let Some(budget) = said.or(setup.defaults.budget) else { return Ok(None) };
+    let budget = said.or(setup.defaults.budget);
+    if budget.is_none() && setup.models.shared.is_none() {
+        return Ok(None);
+    }
     match models.find(|model| !setup.models.has_price(model)) {
-        None => Ok(Some(budget)),
+        None => Ok(budget),
         Some(model) => {
             let message = format!("the price of `{model}` is not known, so a budget cannot be kept");
-            let hint = "add its price to `prices.toml` in the data directory, use another model, or drop the budget";
+            let hint = "add its price to `prices.toml` in the data directory, use another model, or drop the budgets";
             Err(Failure::user("budgetUsd", "unknown_price", message, hint))
         }
     }

@@ -7,6 +7,7 @@ mod channels;
 mod compare;
 mod compose;
 mod config;
+mod estimate;
 mod from_wire;
 mod gate;
 mod home;

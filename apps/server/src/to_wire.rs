@@ -46,6 +46,7 @@ pub(crate) fn row(row: &Row) -> RunView {
             output_tokens: row.output_tokens,
             calls: row.calls,
             limit_usd: None,
+            estimate_usd: None,
             unpriced_calls: None,
             children_usd: None,
         },
@@ -74,6 +75,7 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.merged = run.merged.as_ref().map(ToString::to_string);
     view.stages = stages(run);
     view.spend.limit_usd = run.budget.map(domain::Micros::usd);
+    view.spend.estimate_usd = run.opened().config.estimate.map(|estimate| estimate.likely.usd());
     view.spend.unpriced_calls = Some(run.spend.unpriced_calls);
     view.spend.children_usd = (run.spend.children.0 > 0).then(|| run.spend.children.usd());
     view.task = run.opened().parent.as_ref().map(|parent| parent.task.clone());
@@ -128,6 +130,7 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         default: question.map(|question| question.default.clone()).unwrap_or_default(),
         reversible: question.filter(|question| !question.default.is_empty()).map(|question| question.reversible),
         deadline: hold.deadline,
+        purse: hold.purse.map(|purse| purse.word().to_owned()),
         at_deadline: hold.at_deadline.map(|rule| at_deadline(rule).to_owned()),
         asked: hold.asked.iter().map(work::asked).collect(),
         task: hold.task.clone(),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use domain::Shortage;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -22,8 +23,8 @@ pub(crate) enum CallError {
     #[error("{0}")]
     Lasting(String),
     /// The broker grants no money for the call.
-    #[error("{0}")]
-    Budget(String),
+    #[error("{reason}")]
+    Budget { reason: String, shortage: Shortage },
     /// The provider's usage window is spent.
     #[error("{reason}")]
     Quota { reason: String, resets_at: Option<Timestamp> },
@@ -64,7 +65,8 @@ fn told(status: Option<u16>, value: &Value, body: &str) -> CallError {
     let message = message.map_or_else(|| shorten::one_line(body, 500), str::to_owned);
     let budget = REFUSALS.iter().any(|code| body.contains(code));
     if budget && matches!(status, None | Some(402)) {
-        return CallError::Budget(message);
+        let shortage = value.pointer("/error/shortage").cloned().and_then(|said| serde_json::from_value(said).ok());
+        return CallError::Budget { reason: message, shortage: shortage.unwrap_or_default() };
     }
     if status == Some(429) && body.contains(QUOTA) {
         let resets_at = value.pointer("/error/resets_at").and_then(Value::as_str);
@@ -101,7 +103,7 @@ mod tests {
         let is = match &error {
             CallError::Passing(_) => "passing",
             CallError::Lasting(_) => "lasting",
-            CallError::Budget(_) => "budget",
+            CallError::Budget { .. } => "budget",
             CallError::Quota { .. } => "quota",
             CallError::Events(_) => "events",
         };
@@ -116,6 +118,9 @@ mod tests {
         check(answered(402, unknown), "budget", "no price");
         check(answered(402, r#"{"error":{"message":"no calls","code":"holdpoint_call_limit"}}"#), "budget", "no calls");
         check(answered(402, r#"{"error":{"message":"pay your bill"}}"#), "lasting", "pay your bill (HTTP 402)");
+        let asks = r#"{"error":{"message":"80 %","code":"holdpoint_budget","shortage":{"purse":"day","mark":"ask"}}}"#;
+        let CallError::Budget { shortage, .. } = answered(402, asks) else { panic!() };
+        assert_eq!((shortage.purse, shortage.mark), (domain::Purse::Day, domain::Mark::Ask));
         let quota =
             r#"{"error":{"code":429,"message":"spent","status":"holdpoint_quota","resets_at":"2026-01-01T05:00:00Z"}}"#;
         let CallError::Quota { resets_at, .. } = answered(429, quota) else { panic!() };

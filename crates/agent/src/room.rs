@@ -89,7 +89,7 @@ impl Work<'_> {
         match self.model.answer(&asked, turn, &mut Events::new(&mut nobody)).await {
             Ok(answer) => Ok(Some(answer.text).filter(|text| !text.trim().is_empty())),
             // The next real call says what is wrong, if it still is.
-            Err(CallError::Passing(_) | CallError::Lasting(_) | CallError::Quota { .. } | CallError::Budget(_)) => {
+            Err(CallError::Passing(_) | CallError::Lasting(_) | CallError::Quota { .. } | CallError::Budget { .. }) => {
                 Ok(None)
             }
             Err(CallError::Events(error)) => Err(error.into()),

@@ -142,7 +142,9 @@ impl Work<'_> {
             let begun = Instant::now();
             match self.model.answer(&self.conversation, turn, &mut self.events).await {
                 Ok(answer) => return self.answered(turn, answer, begun.elapsed()),
-                Err(CallError::Budget(reason)) => return Ok(Step::HandIn(HandIn::BudgetSpent { reason })),
+                Err(CallError::Budget { reason, shortage }) => {
+                    return Ok(Step::HandIn(HandIn::BudgetSpent { reason, shortage }));
+                }
                 Err(CallError::Lasting(reason)) if !overflowed && compaction::is_overflow(&reason) => {
                     overflowed = true;
                     if !self.make_room_after(&reason).await? {

@@ -11,6 +11,7 @@ use crate::calls::{self, CallRecord, Outcome, Reserved, Settled, Tried};
 use crate::money::{Envelope, Micros};
 use crate::prices::Price;
 use crate::protocol::Protocol;
+use crate::purses::{Kept, Purses, Refused, Shortage};
 use crate::refusal::Refusal;
 use crate::usage::{Reported, Usage};
 
@@ -19,6 +20,7 @@ const CLIENT_CLOSED: u16 = 499;
 
 pub(crate) struct Books {
     pages: Mutex<Pages>,
+    purses: Option<Purses>,
     notify: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -60,9 +62,14 @@ impl Counted {
 }
 
 impl Books {
-    pub(crate) fn new(envelope: Envelope, log: File, notify: Arc<dyn Fn() + Send + Sync>) -> Self {
+    pub(crate) fn new(
+        envelope: Envelope,
+        purses: Option<Purses>,
+        log: File,
+        notify: Arc<dyn Fn() + Send + Sync>,
+    ) -> Self {
         let pages = Mutex::new(Pages { envelope, log, last_call: 0, broken: None });
-        Self { pages, notify }
+        Self { pages, purses, notify }
     }
 
     /// Reserves and records, or records the refusal.
@@ -77,7 +84,21 @@ impl Books {
             self.refuse(head, &refusal);
             return Err(refusal);
         }
-        let call = OpenCall::new(self.clone(), number, head);
+        let kept = match self.set_aside(number, estimate) {
+            Ok(kept) => kept,
+            Err(refused) => {
+                pages.envelope.forget(number);
+                drop(pages);
+                let refusal = match refused {
+                    Refused::Short(why) => Refusal::Shortfall { model: head.model.clone(), why },
+                    Refused::Disk(cause) => Refusal::Purses(cause),
+                };
+                self.refuse(head, &refusal);
+                return Err(refusal);
+            }
+        };
+        let mut call = OpenCall::new(self.clone(), number, head);
+        call.kept = kept;
         let line = CallRecord::Reserved(Reserved {
             call: number,
             model: call.head.model.clone(),
@@ -97,6 +118,11 @@ impl Books {
         }
     }
 
+    fn set_aside(&self, call: u32, estimate: Option<Micros>) -> Result<Vec<Kept>, Refused> {
+        let Some(purses) = &self.purses else { return Ok(Vec::new()) };
+        purses.reserve(call, estimate, Timestamp::now())
+    }
+
     /// Records a call that was not made.
     pub(crate) fn refuse(self: &Arc<Self>, head: CallHead, refusal: &Refusal) {
         let mut pages = self.pages();
@@ -105,13 +131,17 @@ impl Books {
         drop(pages);
         let mut call = OpenCall::new(self.clone(), number, head);
         call.resets_at = refusal.resets_at();
+        call.shortage = refusal.shortage();
         call.settle(refusal.status().as_u16(), refusal.outcome(), Counted::NOTHING);
     }
 
-    fn settle(&self, settled: Settled) {
+    fn settle(&self, settled: Settled, kept: &[Kept]) {
         let mut pages = self.pages();
         pages.envelope.settle(settled.call, settled.micro_usd);
         drop(pages);
+        if let Some(Err(error)) = self.purses.as_ref().map(|purses| purses.settle(kept, settled.micro_usd)) {
+            tracing::error!(%error, "what a call cost could not be booked; what was set aside for it stays so");
+        }
         self.note(&CallRecord::Settled(settled));
     }
 
@@ -154,6 +184,8 @@ pub(crate) struct OpenCall {
     waited: Duration,
     tries: u32,
     pub(crate) resets_at: Option<Timestamp>,
+    shortage: Option<Shortage>,
+    kept: Vec<Kept>,
     settled: bool,
 }
 
@@ -176,6 +208,8 @@ impl OpenCall {
             waited: Duration::ZERO,
             tries: 0,
             resets_at: None,
+            shortage: None,
+            kept: Vec::new(),
             settled: false,
         }
     }
@@ -249,7 +283,8 @@ impl OpenCall {
         };
         let price = self.head.price.as_ref();
         let cost: Option<Micros> = price.map(|price| price.cost(&usage));
-        self.books.settle(Settled {
+        let kept = std::mem::take(&mut self.kept);
+        let settled = Settled {
             call: self.number,
             model: self.head.model.clone(),
             protocol: self.head.protocol,
@@ -268,7 +303,9 @@ impl OpenCall {
             millis: millis(self.clock.elapsed().saturating_sub(self.waited)),
             waited_millis: millis(self.waited),
             resets_at: self.resets_at,
-        });
+            shortage: self.shortage,
+        };
+        self.books.settle(settled, &kept);
     }
 }
 

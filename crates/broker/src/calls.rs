@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::Micros;
 use crate::protocol::Protocol;
+use crate::purses::Shortage;
 
 /// One line of the log. Numbers count from 1 per attempt; a call that was refused by the
 /// gateway has only a settled line.
@@ -85,6 +86,9 @@ pub struct Settled {
     /// When the provider's usage window opens again, for a call that met its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<Timestamp>,
+    /// The limit that did not allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<Shortage>,
 }
 
 /// How a call ended.

@@ -13,6 +13,7 @@ use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
 use crate::money::Envelope;
+use crate::purses::Purses;
 use crate::quota::Wall;
 use crate::retry::RetryPolicy;
 use crate::scripted::{Scene, ScriptedUpstream};
@@ -61,7 +62,8 @@ impl Gateway {
         let turnstile = |upstream: &Upstream| Turnstile::new(folder, &upstream.provider, upstream.limits);
         let turnstiles = grant.upstreams.iter().map(turnstile).collect();
         let walls = Mutex::new(vec![None; grant.upstreams.len()]);
-        let envelope = Envelope::new(grant.limit, grant.max_calls);
+        let envelope = Envelope::new(grant.limit, grant.max_calls).asking_after(grant.ask_after);
+        let purses = Purses::new(grant.purses_folder.as_deref(), grant.purses.clone(), &grant.attempt);
         Ok(Self {
             attempt: grant.attempt,
             upstreams: grant.upstreams,
@@ -69,7 +71,7 @@ impl Gateway {
             turnstiles,
             walls,
             policy: grant.retry,
-            books: Arc::new(Books::new(envelope, log, notify)),
+            books: Arc::new(Books::new(envelope, purses, log, notify)),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
         })

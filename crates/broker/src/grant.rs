@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::money::Micros;
 use crate::prices::Price;
 use crate::protocol::Protocol;
+use crate::purses::SharedPurse;
 use crate::retry::RetryPolicy;
 use crate::scripted::Script;
 use crate::search::{SearchError, SearchGrant};
@@ -27,6 +28,14 @@ pub struct Grant {
     pub upstreams: Vec<Upstream>,
     /// What may still be spent; `None` is no limit.
     pub limit: Option<Micros>,
+    /// What may be spent before a person is asked; `None`: nobody is asked.
+    #[serde(default)]
+    pub ask_after: Option<Micros>,
+    /// Limits kept together with others, in `purses_folder`; without it none are.
+    #[serde(default)]
+    pub purses: Vec<SharedPurse>,
+    #[serde(default)]
+    pub purses_folder: Option<PathBuf>,
     #[serde(default)]
     pub retry: RetryPolicy,
     /// How many calls may be made; `None` is no limit.
@@ -194,6 +203,9 @@ mod tests {
             visit: 1,
             upstreams,
             limit: None,
+            ask_after: None,
+            purses: Vec::new(),
+            purses_folder: None,
             retry: RetryPolicy::default(),
             max_calls: None,
             search: None,

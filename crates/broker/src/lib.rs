@@ -80,6 +80,7 @@ mod http;
 mod money;
 pub mod prices;
 mod protocol;
+pub mod purses;
 mod quota;
 mod refusal;
 mod relay;

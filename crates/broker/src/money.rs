@@ -6,7 +6,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::purses::Purse;
 
 /// An amount of money in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,14 +30,33 @@ impl fmt::Display for Micros {
 /// Why a call was not allowed to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shortfall {
-    Money { limit: Micros, spent: Micros, reserved: Micros, needed: Micros },
-    PriceUnknown { limit: Micros },
-    Calls { max: u32 },
+    Money {
+        purse: Purse,
+        limit: Micros,
+        spent: Micros,
+        reserved: Micros,
+        needed: Micros,
+        resets_at: Option<Timestamp>,
+    },
+    /// A person shall say first whether more may be spent.
+    Ask {
+        purse: Purse,
+        limit: Option<Micros>,
+        spent: Micros,
+        resets_at: Option<Timestamp>,
+    },
+    PriceUnknown {
+        limit: Micros,
+    },
+    Calls {
+        max: u32,
+    },
 }
 
 #[derive(Debug)]
 pub(crate) struct Envelope {
     limit: Option<Micros>,
+    ask_after: Option<Micros>,
     max_calls: Option<u32>,
     calls: u32,
     spent: Micros,
@@ -43,7 +65,12 @@ pub(crate) struct Envelope {
 
 impl Envelope {
     pub(crate) fn new(limit: Option<Micros>, max_calls: Option<u32>) -> Self {
-        Self { limit, max_calls, calls: 0, spent: Micros(0), reserved: HashMap::new() }
+        Self { limit, ask_after: None, max_calls, calls: 0, spent: Micros(0), reserved: HashMap::new() }
+    }
+
+    /// Once so much is spent, a person is asked before the next call.
+    pub(crate) fn asking_after(self, ask_after: Option<Micros>) -> Self {
+        Self { ask_after, ..self }
     }
 
     /// Sets money aside for a call. `estimate` is `None` when the model has no price.
@@ -53,18 +80,30 @@ impl Envelope {
         {
             return Err(Shortfall::Calls { max });
         }
+        if self.ask_after.is_some_and(|after| self.spent >= after) {
+            let (purse, spent) = (Purse::Run, self.spent);
+            return Err(Shortfall::Ask { purse, limit: None, spent, resets_at: None });
+        }
         if let Some(limit) = self.limit {
             let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
             let reserved = Micros(self.reserved.values().map(|amount| amount.0).sum());
             let total = self.spent.0.saturating_add(reserved.0).saturating_add(needed.0);
             if total > limit.0 {
                 let spent = self.spent;
-                return Err(Shortfall::Money { limit, spent, reserved, needed });
+                let (purse, resets_at) = (Purse::Run, None);
+                return Err(Shortfall::Money { purse, limit, spent, reserved, needed, resets_at });
             }
         }
         self.calls += 1;
         self.reserved.insert(call, estimate.unwrap_or_default());
         Ok(())
+    }
+
+    /// Gives the reservation of a call back that was not made after all.
+    pub(crate) fn forget(&mut self, call: u32) {
+        if self.reserved.remove(&call).is_some() {
+            self.calls -= 1;
+        }
     }
 
     /// Gives the reservation back and books what the call really cost.
@@ -91,10 +130,28 @@ mod tests {
         envelope.reserve(1, Some(Micros(60))).unwrap();
         assert_eq!(
             envelope.reserve(2, Some(Micros(50))),
-            Err(Shortfall::Money { limit: Micros(100), spent: Micros(0), reserved: Micros(60), needed: Micros(50) })
+            Err(Shortfall::Money {
+                purse: Purse::Run,
+                limit: Micros(100),
+                spent: Micros(0),
+                reserved: Micros(60),
+                needed: Micros(50),
+                resets_at: None
+            })
         );
         envelope.settle(1, Some(Micros(10)));
         envelope.reserve(3, Some(Micros(50))).unwrap();
+    }
+
+    #[test]
+    fn a_person_is_asked_once_so_much_is_spent() {
+        let mut envelope = Envelope::new(Some(Micros(100)), None).asking_after(Some(Micros(80)));
+        envelope.reserve(1, Some(Micros(100))).unwrap();
+        envelope.settle(1, Some(Micros(79)));
+        envelope.reserve(2, Some(Micros(5))).unwrap();
+        envelope.settle(2, Some(Micros(1)));
+        let asked = envelope.reserve(3, Some(Micros(1)));
+        assert!(matches!(asked, Err(Shortfall::Ask { spent: Micros(80), .. })), "{asked:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::calls::Outcome;
 use crate::money::Shortfall;
 use crate::protocol::Protocol;
+use crate::purses::{Mark, Purse, Shortage};
 
 /// Whether an upstream may charge for a call that has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub(crate) enum Refusal {
     WrongDoor { provider: String, door: &'static str, other: &'static str },
     #[error("{}", shortfall(.model, .why))]
     Shortfall { model: String, why: Shortfall },
+    #[error("what all runs spend together could not be counted, so the call was not made: {0}")]
+    Purses(String),
     #[error("the call could not be recorded, so it was not made: {0}; check the disk")]
     LogFailed(String),
     #[error("nothing answers {method} {path} here")]
@@ -72,12 +75,30 @@ fn spent(provider: &str, said: &str, resets_at: &Option<Timestamp>) -> String {
     }
 }
 
+fn limit_of(purse: Purse) -> &'static str {
+    match purse {
+        Purse::Run => "spend limit",
+        Purse::Project => "project's spend limit for the month",
+        Purse::Day => "spend limit for the day",
+    }
+}
+
 fn shortfall(model: &str, why: &Shortfall) -> String {
     match why {
-        Shortfall::Money { limit, spent, reserved, needed } => format!(
-            "the spend limit of {limit} does not cover this call to `{model}`: spent {spent}, \
-             reserved by calls in flight {reserved}, needed {needed}; raise the budget of the run to go on"
+        Shortfall::Money { purse, limit, spent, reserved, needed, .. } => format!(
+            "the {} of {limit} does not cover this call to `{model}`: spent {spent}, \
+             reserved by calls in flight {reserved}, needed {needed}; {}",
+            limit_of(*purse),
+            match purse {
+                Purse::Run => "raise the budget of the run to go on",
+                Purse::Project | Purse::Day => "raise it for this run, or wait for the next one",
+            }
         ),
+        Shortfall::Ask { purse, limit, spent, .. } => {
+            let of = limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
+            let limit = limit_of(*purse);
+            format!("{spent} of the {limit}{of} went by; somebody shall say whether `{model}` may be called on")
+        }
         Shortfall::PriceUnknown { limit } => format!(
             "the price of `{model}` is unknown, so the spend limit of {limit} cannot be kept; \
              add the price to the price table or remove the limit"
@@ -102,7 +123,7 @@ impl Refusal {
             Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => StatusCode::FORBIDDEN,
             Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::Quota { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::LogFailed(_) | Self::Turnstile { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::LogFailed(_) | Self::Purses(_) | Self::Turnstile { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoRoute { .. } | Self::NoAction(_) => StatusCode::NOT_FOUND,
             Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
@@ -119,12 +140,12 @@ impl Refusal {
             }
             Self::WrongDoor { .. } => "holdpoint_wrong_door",
             Self::Shortfall { why, .. } => match why {
-                Shortfall::Money { .. } => "holdpoint_budget",
+                Shortfall::Money { .. } | Shortfall::Ask { .. } => "holdpoint_budget",
                 Shortfall::PriceUnknown { .. } => "holdpoint_price_unknown",
                 Shortfall::Calls { .. } => "holdpoint_call_limit",
             },
             Self::Quota { .. } => "holdpoint_quota",
-            Self::Turnstile { .. } => "holdpoint_limits",
+            Self::Turnstile { .. } | Self::Purses(_) => "holdpoint_limits",
             Self::LogFailed(_) => "holdpoint_log",
             Self::NoRoute { .. } | Self::NoAction(_) => "not_found_error",
             Self::Closing => "holdpoint_closing",
@@ -137,7 +158,7 @@ impl Refusal {
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::Shortfall { why, .. } => match why {
-                Shortfall::Money { .. } => Outcome::Budget,
+                Shortfall::Money { .. } | Shortfall::Ask { .. } => Outcome::Budget,
                 Shortfall::PriceUnknown { .. } => Outcome::PriceUnknown,
                 Shortfall::Calls { .. } => Outcome::CallLimit,
             },
@@ -155,6 +176,7 @@ impl Refusal {
             | Self::NoUpstream { .. }
             | Self::WrongDoor { .. }
             | Self::LogFailed(_)
+            | Self::Purses(_)
             | Self::Turnstile { .. }
             | Self::NoRoute { .. } => Outcome::Refused,
         }
@@ -165,9 +187,26 @@ impl Refusal {
         if matches!(self, Self::TimedOut { .. } | Self::Closing) { Billing::Possible } else { Billing::None }
     }
 
-    /// When another call can work, if the provider said so.
+    /// When another call can work, if the provider said so or a limit begins anew.
     pub(crate) fn resets_at(&self) -> Option<Timestamp> {
-        if let Self::Quota { resets_at, .. } = self { *resets_at } else { None }
+        match self {
+            Self::Quota { resets_at, .. } => *resets_at,
+            _ => self.shortage().and_then(|shortage| shortage.resets_at),
+        }
+    }
+
+    /// Which limit it was, of a call there is no money for.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        let Self::Shortfall { why, .. } = self else { return None };
+        match why {
+            Shortfall::Money { purse, resets_at, .. } => {
+                Some(Shortage { purse: *purse, mark: Mark::Limit, resets_at: *resets_at })
+            }
+            Shortfall::Ask { purse, resets_at, .. } => {
+                Some(Shortage { purse: *purse, mark: Mark::Ask, resets_at: *resets_at })
+            }
+            Shortfall::PriceUnknown { .. } | Shortfall::Calls { .. } => None,
+        }
     }
 
     pub(crate) fn into_response(self, protocol: Protocol) -> Response {
@@ -175,6 +214,9 @@ impl Refusal {
         let mut body = protocol.error(status.as_u16(), self.code(), &self.to_string());
         if let Some(at) = self.resets_at() {
             body["error"]["resets_at"] = json!(at);
+        }
+        if let Some(shortage) = self.shortage() {
+            body["error"]["shortage"] = json!(shortage);
         }
         let json = [(header::CONTENT_TYPE, "application/json")];
         let mut response = (status, json, body.to_string()).into_response();

@@ -388,6 +388,8 @@ mod tests {
             at: commit(),
             deadline: at(0),
             envelope: None,
+            ask_after: None,
+            waived: crate::Waived::default(),
             purpose: crate::Purpose::Stage,
             since: None,
         })

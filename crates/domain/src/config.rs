@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, Micros, RiskPolicy};
+use crate::{Check, Estimate, Micros, RiskPolicy};
 
 /// Whether a gate opens by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -215,6 +215,9 @@ pub struct RunConfig {
     pub git: GitPolicy,
     /// What the run may spend.
     pub budget: Option<Micros>,
+    /// What it was thought to cost when it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
     /// Commands that prove a commit.
     #[serde(default)]
     pub checks: Vec<Check>,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{ArtifactKind, CommitId, Micros, RunId};
+use crate::{ArtifactKind, CommitId, Micros, RunId, Waived};
 
 /// Something to be done in the world.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +131,12 @@ pub struct AgentTask {
     pub deadline: Timestamp,
     /// What may still be spent; `None` without a limit.
     pub envelope: Option<Micros>,
+    /// What may be spent before a person is asked; `None`: nobody is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_after: Option<Micros>,
+    /// What people said about limits.
+    #[serde(default, skip_serializing_if = "Waived::is_empty")]
+    pub waived: Waived,
     /// What the agent is wanted for.
     #[serde(default, skip_serializing_if = "Purpose::is_stage")]
     pub purpose: Purpose,

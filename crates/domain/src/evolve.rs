@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::run::{Assumption, Decided, Opened, Pausing, Said};
 use crate::{
-    Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Note, NoteKind,
-    Phase, Question, Recorded, Review, Run, RunId, StageState, Step, TaskState, TaskStatus, Work,
+    Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Micros, Note,
+    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, StageState, Step, TaskState, TaskStatus, Work,
 };
 
 /// Folds a whole log.
@@ -491,6 +491,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Approve { notes } => {
             if let Some(question) = hold.question {
                 answer_all(run, &stage, question, notes.clone().map(|text| vec![text]), by, recorded);
+            } else if let Some(purse) = hold.purse {
+                run.waived.asked.insert(purse);
             } else if hold.kind == HoldKind::Permission {
                 let said = notes.clone().map(|notes| format!(" ({notes})")).unwrap_or_default();
                 note(run, NoteKind::Guidance, stage, &format!("allowed: {}{said}", hold.summary), by);
@@ -529,7 +531,7 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
             }
         }
         Decision::Retry { feedback, .. } => retry(run, index, feedback.as_deref(), by),
-        Decision::Raise { by: amount } => run.budget = run.budget.map(|budget| budget.plus(*amount)),
+        Decision::Raise { by: amount } => raise(run, hold.purse.unwrap_or_default(), *amount),
         Decision::TakeOver => run.taken_over = Some(stage),
         Decision::AcceptAnyway { .. } => run.taken_over = None,
         Decision::ModifyPlan { .. }
@@ -539,6 +541,25 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         | Decision::CreatePr
         | Decision::Resume
         | Decision::Cancel { .. } => {}
+    }
+}
+
+/// A limit of the run's own is another one from now on; beyond one that it shares, only this run may spend more.
+fn raise(run: &mut Run, purse: Purse, amount: Micros) {
+    match purse {
+        Purse::Run => {
+            run.budget = run.budget.map(|budget| budget.plus(amount));
+            if run.budget.is_some_and(|budget| run.cost() < budget.ask_mark()) {
+                run.waived.asked.remove(&Purse::Run);
+            } else {
+                run.waived.asked.insert(Purse::Run);
+            }
+        }
+        Purse::Project | Purse::Day => {
+            run.waived.asked.insert(purse);
+            let beyond = run.waived.beyond.entry(purse).or_default();
+            *beyond = beyond.plus(amount);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, Digest, HoldId, Micros, ModelName};
+use crate::{Artifact, Digest, HoldId, Micros, ModelName, Purse};
 
 /// Why a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,6 +190,9 @@ pub struct Hold {
     /// How it ends then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_deadline: Option<AtDeadline>,
+    /// The limit it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purse: Option<Purse>,
     /// Binds a decision to what was shown.
     pub digest: Digest,
     /// The decisions it takes.

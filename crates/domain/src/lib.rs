@@ -42,7 +42,7 @@ pub use evolve::{evolve, replay};
 pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
 pub use invariants::{Checker, Violation, check_family, check_log};
-pub use money::Micros;
+pub use money::{Estimate, Mark, Micros, Purse, Shortage, Waived};
 pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};
 pub use plan::{Overlap, Plan, PlanError, Task, strayed};

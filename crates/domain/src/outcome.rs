@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId};
+use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId, Shortage};
 
 /// What came of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,6 +192,8 @@ pub enum AgentEnd {
     BudgetSpent {
         /// What the broker said.
         reason: String,
+        /// Which limit it was.
+        shortage: Shortage,
     },
 }
 
@@ -275,7 +277,7 @@ impl Outcome {
             Self::AgentEnded { end, .. } => match end {
                 AgentEnd::Crashed { reason }
                 | AgentEnd::ModelFailed { reason }
-                | AgentEnd::BudgetSpent { reason }
+                | AgentEnd::BudgetSpent { reason, .. }
                 | AgentEnd::QuotaSpent { reason, .. } => Some(reason.clone()),
                 AgentEnd::Submitted(_)
                 | AgentEnd::Asked { .. }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId,
-    Micros, ModelName, Plan, Playbook, Proof, Purpose, Question, Reflection, Review, RunConfig, RunId, Session, Stage,
-    TaskState,
+    Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review, RunConfig, RunId, Session,
+    Stage, TaskState, Waived,
 };
 
 /// One request worked through one playbook on one branch.
@@ -88,6 +88,8 @@ pub struct Run {
     pub spend: Spend,
     /// What may be spent in all.
     pub budget: Option<Micros>,
+    /// What people said about limits.
+    pub waived: Waived,
     /// Effects that are wished for and not finished.
     pub open_effects: BTreeMap<u32, Effect>,
     /// When each open effect was wished for: the date of what it commits, so that a repeat commits the same.
@@ -466,6 +468,7 @@ impl Run {
             merged: None,
             spend: Spend::default(),
             budget: None,
+            waived: Waived::default(),
             open_effects: BTreeMap::new(),
             requested_at: BTreeMap::new(),
             effects_requested: 0,
@@ -580,6 +583,13 @@ impl Run {
         let given = self.tasks.iter().filter(|task| task.status.has_child()).filter_map(|task| task.budget);
         let spent = given.fold(self.spend.cost.plus(self.spend.children), Micros::plus);
         self.budget.map(|budget| budget.minus(spent))
+    }
+
+    /// What may be spent before a person is asked about the limit. Of a child's limit only its parent asks.
+    #[must_use]
+    pub fn ask_after(&self) -> Option<Micros> {
+        let asks = self.opened().parent.is_none() && !self.waived.asked.contains(&Purse::Run);
+        self.budget.filter(|_| asks).map(|budget| budget.ask_mark().minus(self.cost()))
     }
 
     /// What was spent in all, child runs that are over included.

@@ -1,6 +1,6 @@
 //! What our own agent hands in: a file in the attempt's session folder. Written by the agent, so never trusted.
 
-use domain::{DecisionNote, Plan, Question, Reflection, Review};
+use domain::{DecisionNote, Plan, Question, Reflection, Review, Shortage};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,9 @@ pub enum HandIn {
     BudgetSpent {
         /// What it said.
         reason: String,
+        /// Which limit it was.
+        #[serde(default)]
+        shortage: Shortage,
     },
     /// The turn limit was reached, or the model stopped without handing anything in.
     GaveUp {

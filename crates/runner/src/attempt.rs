@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 
 use crate::diary::Scribe;
 use crate::hands::{Activity, Hands};
+use crate::purses;
 use crate::shim::client::{Attempt, Ended};
 use crate::trouble::Trouble;
 
@@ -185,8 +186,8 @@ fn paid(record: &CallRecord) -> Option<SpendReport> {
     })
 }
 
-/// An agent that ended because its last model call met a spent usage window did not crash.
-pub(crate) fn spent_window(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
+/// An agent that ended because its last model call met a spent usage window or limit did not crash.
+pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
     let path = spool.join(CALLS);
     if !path.exists() {
         return Ok(None);
@@ -196,10 +197,16 @@ pub(crate) fn spent_window(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         CallRecord::Settled(settled) => Some(settled),
         CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
     });
-    let spent = last.filter(|settled| settled.outcome == CallOutcome::Quota);
-    Ok(spent.map(|settled| AgentEnd::QuotaSpent {
-        reason: format!("the last call to `{}` was refused by its provider", settled.model),
-        resets_at: settled.resets_at,
+    Ok(last.and_then(|settled| match (settled.outcome, settled.shortage) {
+        (CallOutcome::Quota, _) => Some(AgentEnd::QuotaSpent {
+            reason: format!("the last call to `{}` was refused by its provider", settled.model),
+            resets_at: settled.resets_at,
+        }),
+        (CallOutcome::Budget, shortage) => Some(AgentEnd::BudgetSpent {
+            reason: format!("the last call to `{}` was not made", settled.model),
+            shortage: shortage.map(purses::shortage).unwrap_or_default(),
+        }),
+        (_, _) => None,
     }))
 }
 
@@ -217,14 +224,16 @@ mod tests {
         };
         let read = |text: String| {
             std::fs::write(spool.path().join(CALLS), text).unwrap();
-            spent_window(spool.path()).unwrap()
+            spent(spool.path()).unwrap()
         };
-        assert_eq!(spent_window(spool.path()).unwrap(), None);
+        assert_eq!(spent(spool.path()).unwrap(), None);
         assert_eq!(read(line(1, "quota") + &line(2, "ok")), None, "it got over it");
         let Some(AgentEnd::QuotaSpent { reason, resets_at }) = read(line(1, "ok") + &line(2, "quota")) else {
             panic!()
         };
         assert!(reason.contains("house/m"), "{reason}");
         assert_eq!(resets_at.unwrap().to_string(), "2026-01-01T05:00:00Z");
+        let limit = read(line(1, "budget"));
+        assert!(matches!(limit, Some(AgentEnd::BudgetSpent { .. })), "{limit:?}");
     }
 }

@@ -186,8 +186,10 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
     let priced = hands.models.has_price(&talk.model);
     let limits = GrantLimits {
         envelope: priced.then_some(ENVELOPE),
+        ask_after: None,
+        purses: hands.models.shared.purses(&talk.project.to_string_lossy(), None),
         retries: RETRIES,
-        folder: hands.paths.home().join("providers"),
+        home: hands.paths.home().to_owned(),
     };
     let attempt = format!("{}/{}", talk.channel, talk.number);
     let who = Who { run: &talk.channel, attempt: &attempt, role: ROLE, visit: talk.number };
@@ -220,7 +222,7 @@ fn read_answer(session: &Path) -> Result<Option<Result<String, String>>, Trouble
         Ok(
             HandIn::ModelFailed { reason }
             | HandIn::QuotaSpent { reason, .. }
-            | HandIn::BudgetSpent { reason }
+            | HandIn::BudgetSpent { reason, .. }
             | HandIn::GaveUp { reason },
         ) => Some(Err(reason)),
         Ok(other) => Some(Err(format!("the agent handed in `{}` where an answer was wanted", other.word()))),

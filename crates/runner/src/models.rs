@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use broker::purses::SharedPurse;
 use broker::{Grant, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind};
 use domain::{ModelName, Run, Session};
 use drivers::ModelDoor;
+
+use crate::purses::SharedLimits;
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
 #[derive(Clone)]
@@ -18,6 +21,8 @@ pub struct Models {
     pub prices: PriceTable,
     /// Where agents may look words up on the web; `None`: nowhere.
     pub search: Option<SearchGrant>,
+    /// What runs may spend together.
+    pub shared: SharedLimits,
 }
 
 /// One provider.
@@ -125,10 +130,13 @@ impl Models {
             visit: who.visit,
             upstreams,
             limit: limits.envelope.map(|envelope| broker::Micros(envelope.0)),
+            ask_after: limits.ask_after.map(|after| broker::Micros(after.0)),
+            purses: limits.purses,
+            purses_folder: Some(limits.home.join("spend")),
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
             search: self.search.clone(),
-            limits_folder: Some(limits.folder),
+            limits_folder: Some(limits.home.join("providers")),
         })
     }
 
@@ -189,9 +197,11 @@ pub(crate) struct Who<'a> {
 /// What bounds a grant.
 pub(crate) struct GrantLimits {
     pub(crate) envelope: Option<domain::Micros>,
+    pub(crate) ask_after: Option<domain::Micros>,
+    pub(crate) purses: Vec<SharedPurse>,
     pub(crate) retries: u32,
-    /// Where the attempts of this machine count their calls together.
-    pub(crate) folder: PathBuf,
+    /// Below it the attempts of this machine count their calls and their money together.
+    pub(crate) home: PathBuf,
 }
 
 fn unknown(provider: &str) -> ModelError {
@@ -209,6 +219,9 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         visit: 1,
         upstreams: Vec::new(),
         limit: None,
+        ask_after: None,
+        purses: Vec::new(),
+        purses_folder: None,
         retry: RetryPolicy::default(),
         max_calls: Some(0),
         search: None,

@@ -48,6 +48,7 @@ fn hold(kind: HoldKind) -> Hold {
         task: None,
         deadline: None,
         at_deadline: None,
+        purse: None,
         digest: Digest::of(["shown"]),
         allowed: vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::AcceptAnyway, DecisionKind::Cancel],
     }
@@ -212,6 +213,8 @@ fn agent_effect() -> Effect {
         at: samples::commit(3),
         deadline: samples::at(600_000),
         envelope: Some(Micros(10_000_000)),
+        ask_after: None,
+        waived: domain::Waived::default(),
         purpose: domain::Purpose::Stage,
         since: None,
     })

@@ -3,8 +3,8 @@
 
 use domain::{
     AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
-    Ending, Micros, Outcome, Purpose, Question, Report, Risk, RiskKind, Run, RunId, Severity, Submission, TaskState,
-    TaskStatus, Verdict, Work,
+    Ending, Mark, Micros, Outcome, Purpose, Purse, Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage,
+    Submission, TaskState, TaskStatus, Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -125,6 +125,12 @@ fn agent(end: AgentEnd) -> Outcome {
     Outcome::AgentEnded { end, tier: None, wip: Some(samples::commit(77)) }
 }
 
+/// The day's limit, which begins anew in an hour.
+fn days_end(run: &Run) -> Shortage {
+    let at = run.updated_at.saturating_add(jiff::SignedDuration::from_hours(1)).ok();
+    Shortage { purse: Purse::Day, mark: Mark::Limit, resets_at: at }
+}
+
 fn crashed() -> AgentEnd {
     AgentEnd::Crashed { reason: "it is gone".to_owned() }
 }
@@ -135,7 +141,9 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
         crashed(),
         AgentEnd::ModelFailed { reason: reason() },
         AgentEnd::QuotaSpent { reason: reason(), resets_at: None },
-        AgentEnd::BudgetSpent { reason: reason() },
+        AgentEnd::BudgetSpent { reason: reason(), shortage: Shortage::default() },
+        AgentEnd::BudgetSpent { reason: reason(), shortage: Shortage { mark: Mark::Ask, ..Shortage::default() } },
+        AgentEnd::BudgetSpent { reason: reason(), shortage: days_end(run) },
         AgentEnd::NeedsTime { minutes: 5, reason: reason() },
         AgentEnd::NeedsPermission { request: "rm -r target".to_owned() },
         AgentEnd::Asked { questions: vec![question(AtDeadline::Assume)] },

@@ -67,6 +67,7 @@ pub fn config() -> RunConfig {
         risk: domain::RiskPolicy::default(),
         group: None,
         priority: domain::Priority::Normal,
+        estimate: None,
     }
 }
 

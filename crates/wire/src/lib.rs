@@ -4,6 +4,7 @@
 
 mod batch;
 mod channel;
+mod estimate;
 mod exit;
 mod live;
 mod problem;
@@ -14,6 +15,7 @@ mod view;
 
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
+pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};

@@ -176,6 +176,9 @@ pub struct HoldView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub deadline: Option<Timestamp>,
+    /// Whose limit a `budget` hold is about: `run`, `project` or `day`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purse: Option<String>,
     /// How it ends then: `wait`, `escalate`, `assume`, `go_on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_deadline: Option<String>,
@@ -243,6 +246,9 @@ pub struct SpendView {
     /// The limit. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_usd: Option<f64>,
+    /// What it was thought to cost when it started. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_usd: Option<f64>,
     /// Calls whose price is not known. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpriced_calls: Option<u64>,

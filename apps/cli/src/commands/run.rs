@@ -9,7 +9,7 @@ use super::batch;
 
 use crate::{
     failure::Failure,
-    report::{clean_line, run::short},
+    report::{clean_line, estimate, run::short},
     session::Session,
     watch::{Decider, conclude, watch},
 };
@@ -96,6 +96,9 @@ pub(crate) struct Arguments {
     /// Try the request in this way among others (repeatable)
     #[arg(long, value_name = "APPROACH", conflicts_with = "watch")]
     variant: Vec<String>,
+    /// Say what it will probably cost, and start nothing
+    #[arg(long, conflicts_with_all = ["watch", "wait", "batch", "variants", "variant"])]
+    estimate: bool,
     /// Wait until every run has ended or waits for a person
     #[arg(long)]
     wait: bool,
@@ -109,12 +112,28 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         let started = client.start_batch(&wire::BatchRequest { runs }).await?;
         return batch::started(session, &client, &started, waiting).await;
     }
-    let (count, approaches) = (arguments.variants, arguments.variant.clone());
+    let (count, approaches, only_estimate) = (arguments.variants, arguments.variant.clone(), arguments.estimate);
     let new = arguments.into_request()?;
     let client = session.connect().await?;
+    if only_estimate {
+        let said = client.estimate(&new).await?;
+        if session.report.is_json() {
+            session.report.json(&said);
+        } else {
+            session.report.data(&estimate::estimate(&said));
+        }
+        return Ok(ExitCode::Done);
+    }
     if count.is_some() || !approaches.is_empty() {
         let started = client.start_variants(&VariantsRequest { run: new, count, approaches }).await?;
         return batch::started(session, &client, &started, waiting).await;
+    }
+    if !session.report.is_json() {
+        let said = client.estimate(&new).await?;
+        session.report.note(&estimate::short(&said));
+        for warning in &said.warnings {
+            session.report.note(&clean_line(warning));
+        }
     }
     let run = client.start(&new).await?;
     if watching || waiting {

@@ -3,6 +3,7 @@
 
 mod clean;
 pub(crate) mod compare;
+pub(crate) mod estimate;
 pub(crate) mod fact;
 pub(crate) mod hold;
 pub(crate) mod markdown;

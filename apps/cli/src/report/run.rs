@@ -150,9 +150,10 @@ fn spend_line(run: &RunView) -> String {
     let limit = spend.limit_usd.map(|limit| format!(" of {}", money(limit))).unwrap_or_default();
     let unpriced = spend.unpriced_calls.filter(|calls| *calls > 0);
     let unpriced = unpriced.map(|calls| format!(", {calls} without a known price")).unwrap_or_default();
+    let thought = spend.estimate_usd.map(|usd| format!("; about {} was expected", money(usd))).unwrap_or_default();
     let tasks = spend.children_usd.map(|usd| format!(", {} of it in its tasks", money(usd))).unwrap_or_default();
     format!(
-        "{}{tasks}{limit} {DIM}({} in, {} out, {}{unpriced}){DIM:#}",
+        "{}{tasks}{limit} {DIM}({} in, {} out, {}{unpriced}{thought}){DIM:#}",
         money(spend.usd),
         tokens(spend.input_tokens),
         tokens(spend.output_tokens),
@@ -199,6 +200,7 @@ pub(crate) mod sample {
                 output_tokens: 950,
                 calls: 4,
                 limit_usd: Some(2.0),
+                estimate_usd: None,
                 unpriced_calls: Some(0),
                 children_usd: None,
             },
@@ -263,6 +265,7 @@ pub(crate) mod sample {
             default: Vec::new(),
             reversible: None,
             deadline: None,
+            purse: None,
             at_deadline: None,
             asked: Vec::new(),
             task: None,

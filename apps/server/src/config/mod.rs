@@ -92,13 +92,15 @@ impl Setup {
             max_clarification_rounds: own.max_clarification_rounds,
             skip_clarification: own.skip_clarification,
         };
+        let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices, search } })
+        let models = Models { upstreams, scripts, prices, search, shared };
+        Ok(Self { home: home.to_owned(), defaults, entry, models })
     }
 }
 

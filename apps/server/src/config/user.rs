@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use broker::{SearchGrant, Secret};
 use domain::Micros;
+use runner::SharedLimits;
 use serde::Deserialize;
 
 use super::{Defaults, SettingsError, model_list};
@@ -19,6 +20,8 @@ pub(super) struct UserFile {
     auto_merge: Option<bool>,
     push: Option<bool>,
     budget_usd: Option<f64>,
+    budget_day_usd: Option<f64>,
+    budget_project_month_usd: Option<f64>,
     pub(super) max_concurrent_runs_per_user: Option<u32>,
     pub(super) max_waiting_reviews: Option<u32>,
     agent: AgentFile,
@@ -128,13 +131,22 @@ impl UserFile {
             let models = model_list(&text).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
             defaults.models.insert(role.clone(), models);
         }
-        if let Some(usd) = self.budget_usd {
-            let budget =
-                Micros::from_usd(usd).ok_or_else(|| refuse(format!("budget_usd: {usd} is not a sum of money")));
-            defaults.budget = Some(budget?);
-        }
+        defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)
     }
+
+    /// What runs may spend together.
+    pub(super) fn shared(&self, path: &Path) -> Result<SharedLimits, SettingsError> {
+        let refuse = |reason: String| SettingsError::File { path: path.to_owned(), reason };
+        Ok(SharedLimits {
+            day: money("budget_day_usd", self.budget_day_usd).map_err(refuse)?,
+            project_month: money("budget_project_month_usd", self.budget_project_month_usd).map_err(refuse)?,
+        })
+    }
+}
+
+fn money(key: &str, said: Option<f64>) -> Result<Option<Micros>, String> {
+    said.map(|usd| Micros::from_usd(usd).ok_or_else(|| format!("{key}: {usd} is not a sum of money"))).transpose()
 }
 
 /// Scripts for `scripted/<name>`: every file of the folder, under its name without the ending.

@@ -88,8 +88,9 @@ pub(crate) fn check_chosen(setup: &Setup, run: &Run, decision: &Decision) -> Res
     let Decision::Retry { model: Some(model), .. } = decision else { return Ok(()) };
     check_model(&setup.models, model)
         .map_err(|problem| Failure::user("model", &problem.code, plain(&problem.message), problem.hint))?;
-    if run.budget.is_some() && !setup.models.has_price(model) {
-        let message = format!("the price of `{model}` is not known, so the run's budget cannot be kept");
+    let limited = run.budget.is_some() || !setup.models.shared.is_none();
+    if limited && !setup.models.has_price(model) {
+        let message = format!("the price of `{model}` is not known, so no budget can be kept");
         let hint = "add its price to `prices.toml` in the data directory, or use another model";
         return Err(Failure::user("model", "unknown_price", message, hint));
     }

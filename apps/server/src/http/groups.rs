@@ -10,7 +10,7 @@ use utoipa::IntoParams;
 use wire::{BatchItem, BatchRequest, BatchView, CompareView, Fault, NewRun, VariantsRequest};
 
 use super::Refusals;
-use super::runs::{check_repeat, key, submit_new};
+use super::runs::{check_repeat, key, submit_new, with_estimate};
 use crate::body::{Params, Sent};
 use crate::problem::Failure;
 use crate::{App, compare, from_wire, kin};
@@ -123,7 +123,7 @@ struct Place {
 impl Place {
     async fn start(&self, app: &App, new: NewRun, by: &Actor, headers: &HeaderMap) -> Result<Run, Failure> {
         let key = key(headers, &format!("start:{}", self.index))?;
-        let start = from_wire::start(&app.setup, new, by.clone()).await?;
+        let start = with_estimate(app, from_wire::start(&app.setup, new, by.clone()).await?).await?;
         let placed = |id: &RunId| {
             let mut start = start.clone();
             let group = self.group.as_ref().unwrap_or(id).to_string();

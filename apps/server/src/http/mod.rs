@@ -70,6 +70,7 @@ fn documented() -> OpenApiRouter<App> {
 fn of_runs() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(runs::list, runs::create))
+        .routes(routes!(runs::estimated))
         .routes(routes!(groups::batch))
         .routes(routes!(groups::variants))
         .routes(routes!(runs::show))

@@ -7,12 +7,12 @@ use domain::{Actor, Command, Recorded, RunId, Start, Status};
 use engine::{CommandKey, Receipt, Refusal, RunFilter, Store, StoreError};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use wire::{CheckpointView, Fault, NewRun, RunView};
+use wire::{CheckpointView, EstimateView, Fault, NewRun, RunView};
 
 use super::Refusals;
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
-use crate::{App, from_wire, kin, to_wire};
+use crate::{App, estimate, from_wire, kin, to_wire};
 
 /// Which runs to list.
 #[derive(Deserialize, IntoParams)]
@@ -116,12 +116,38 @@ pub(super) async fn create(
     Sent(new): Sent<NewRun>,
 ) -> Result<(StatusCode, Json<RunView>), Failure> {
     let key = key(&headers, "start")?;
-    let start = from_wire::start(&app.setup, new, by).await?;
+    let start = with_estimate(&app, from_wire::start(&app.setup, new, by).await?).await?;
     let ids = (0..20).map(|_| RunId::from_bits(rand::random()));
     let receipt = submit_new(&app, ids, |_| start.clone(), key).await?;
     check_repeat(&receipt, &start)?;
     let status = if receipt.repeated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(to_wire::run(&receipt.run))))
+}
+
+/// What was thought at the start goes into the run's record.
+pub(super) async fn with_estimate(app: &App, start: Start) -> Result<Start, Failure> {
+    let (start, past) = past(app, start).await?;
+    let estimate = estimate::estimate(&app.setup, &start, &past).ok();
+    Ok(Start { config: domain::RunConfig { estimate, ..start.config }, ..start })
+}
+
+async fn past(app: &App, start: Start) -> Result<(Start, Vec<domain::Micros>), Failure> {
+    let read = app.read(move |store| Ok((estimate::past(store, &start)?, start)));
+    let (past, start) = read.await?;
+    Ok((start, past))
+}
+
+/// Says what a run will probably cost, without starting it.
+#[utoipa::path(post, path = "/estimate", tag = "runs", operation_id = "estimate_run", request_body = NewRun,
+    responses((status = 200, body = EstimateView), Refusals))]
+pub(super) async fn estimated(
+    State(app): State<App>,
+    Extension(by): Extension<Actor>,
+    Sent(new): Sent<NewRun>,
+) -> Result<Json<EstimateView>, Failure> {
+    let (start, past) = past(&app, from_wire::start(&app.setup, new, by).await?).await?;
+    let said = estimate::estimate(&app.setup, &start, &past);
+    Ok(Json(estimate::view(&app.setup, &start, &said)))
 }
 
 /// A key that comes again must come with the same request.

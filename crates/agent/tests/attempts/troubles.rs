@@ -84,7 +84,7 @@ async fn a_spent_budget_goes_to_no_other_model() {
     let body = json!({"error": {"message": "spent", "code": "holdpoint_budget"}});
     let (hand_in, fake) =
         attempt(vec![Turn::Fails(402, body), done()], |job| job.fallbacks = vec!["openai/second".into()]).await;
-    assert_eq!(hand_in, HandIn::BudgetSpent { reason: "spent".into() });
+    assert_eq!(hand_in, HandIn::BudgetSpent { reason: "spent".into(), shortage: domain::Shortage::default() });
     assert_eq!(fake.calls(), 1);
 }
 
@@ -109,7 +109,10 @@ async fn a_spent_budget_ends_the_attempt_and_the_next_one_goes_on() {
         let look = Turn::Says("", vec![("list_directory", json!({}))]);
         let (hand_in, mut fake) =
             attempt(vec![look, Turn::Fails(402, body), done()], |job| job.model = model.into()).await;
-        assert_eq!(hand_in, HandIn::BudgetSpent { reason: "2 of 2 USD are spent".into() });
+        assert_eq!(
+            hand_in,
+            HandIn::BudgetSpent { reason: "2 of 2 USD are spent".into(), shortage: domain::Shortage::default() }
+        );
         let mut job = fake.job(JobKind::Code);
         job.model = model.into();
         assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));

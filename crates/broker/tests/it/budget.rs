@@ -2,6 +2,7 @@
 
 use broker::UpstreamKind::{Anthropic, OpenAi};
 use broker::calls::Outcome;
+use broker::purses::{Mark, Purse, SharedPurse};
 use broker::{Grant, Micros};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -136,4 +137,53 @@ async fn many_calls_at_once_stay_within_the_limit() {
     assert!((1..=5).contains(&allowed), "{allowed}");
     assert!(door.settled().iter().map(micros).sum::<u64>() <= 5_200);
     assert_eq!(fake.seen().len(), allowed);
+}
+
+#[tokio::test]
+async fn at_its_mark_a_person_is_asked_before_the_next_call() {
+    let fake = Fake::start(vec![reply(200, &answer(90))]).await;
+    let mut grant = limited(&fake, 10_000);
+    grant.ask_after = Some(Micros(800));
+    let door = Door::open(grant);
+    assert_eq!(door.ask("/v1/messages", &ask()).await.0, 200);
+    let (status, body) = door.json("/v1/messages", &ask()).await;
+    assert_eq!((status, &body["error"]["type"]), (402, &json!("holdpoint_budget")));
+    assert_eq!(body["error"]["shortage"], json!({"purse": "run", "mark": "ask", "resetsAt": null}));
+    assert_eq!(fake.seen().len(), 1);
+    let shortage = door.settled().last().unwrap().shortage.unwrap();
+    assert_eq!((shortage.purse, shortage.mark), (Purse::Run, Mark::Ask));
+}
+
+#[tokio::test]
+async fn attempts_at_once_never_promise_a_days_money_twice() {
+    const ATTEMPTS: usize = 12;
+    let room = tempfile::tempdir().unwrap();
+    let fake = Fake::start((0..ATTEMPTS).map(|_| reply(200, &answer(100))).collect()).await;
+    let doors: Vec<Door> = (0..ATTEMPTS)
+        .map(|number| {
+            let mut grant = grant(vec![fake.upstream("house", Anthropic)]);
+            grant.attempt = format!("a{number}");
+            let limit = Micros(3_500);
+            grant.purses =
+                vec![SharedPurse { purse: Purse::Day, name: String::new(), limit, ask_at: None, beyond: Micros(0) }];
+            grant.purses_folder = Some(room.path().to_owned());
+            Door::open(grant)
+        })
+        .collect();
+    let request = ask();
+    let answers = futures_util::future::join_all(doors.iter().map(|door| door.json("/v1/messages", &request))).await;
+    let made = answers.iter().filter(|(status, _)| *status == 200).count();
+    assert!((1..=3).contains(&made), "{made} calls of about 1,000 each were let through a limit of 3,500");
+    assert_eq!(fake.seen().len(), made);
+    let refused = answers.iter().find(|(status, _)| *status == 402).unwrap();
+    assert_eq!(refused.1["error"]["shortage"]["purse"], "day");
+    assert!(refused.1["error"]["resets_at"].is_string(), "{}", refused.1);
+    let (spent, _) = broker::purses::spent(room.path(), &grant_of_day(), jiff::Timestamp::now()).unwrap();
+    let booked: u64 =
+        doors.iter().flat_map(Door::settled).filter_map(|settled| settled.micro_usd).map(|cost| cost.0).sum();
+    assert_eq!(spent.0, booked);
+}
+
+fn grant_of_day() -> SharedPurse {
+    SharedPurse { purse: Purse::Day, name: String::new(), limit: Micros(0), ask_at: None, beyond: Micros(0) }
 }

@@ -46,6 +46,9 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
         max_calls: None,
         search: None,
         limits_folder: None,
+        ask_after: None,
+        purses: Vec::new(),
+        purses_folder: None,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use super::{Draft, cancel, hold, stage};
 use crate::{
-    Artifact, ArtifactKind, ChildMerge, ChildReport, ChildTask, ChildWord, Digest, Effect, Ending, Event, Hold, Micros,
-    NoteKind, OnFailure, OnOverlap, Phase, Rejection, RunId, Task, TaskState, TaskStatus, Work, strayed,
+    Artifact, ArtifactKind, ChildMerge, ChildReport, ChildTask, ChildWord, Digest, Effect, Ending, Event, Hold, Mark,
+    Micros, NoteKind, OnFailure, OnOverlap, Phase, Rejection, RunId, Shortage, Task, TaskState, TaskStatus, Work,
+    strayed,
 };
 
 /// So often an agent may try to resolve a task's conflicts: once by itself, more when a person says so.
@@ -129,8 +130,8 @@ fn settle_conflict(draft: &mut Draft, index: usize, id: &str) {
     if room(draft, index) == 0 {
         return;
     }
-    if share(draft) == Some(Micros(0)) {
-        return hold::ask_budget(draft, index, "nothing is left to resolve a conflict with");
+    if let Some((reason, mark)) = short(draft) {
+        return hold::ask_budget(draft, index, &reason, Shortage { mark, ..Shortage::default() });
     }
     let problem = Some(format!("your work and the others' conflict in {}", task.conflicts.join(", ")));
     start(draft, &task, at, task.conflicts.clone(), problem);
@@ -149,8 +150,8 @@ fn start_next(draft: &mut Draft, index: usize) {
         let next = draft.run.tasks.iter().find(|task| startable(draft, index, task)).cloned();
         let Some(task) = next else { return };
         let at = draft.run.head.clone().expect("a stage starts only after the branch was created");
-        if share(draft) == Some(Micros(0)) {
-            return hold::ask_budget(draft, index, "nothing is left for the next task");
+        if let Some((reason, mark)) = short(draft) {
+            return hold::ask_budget(draft, index, &reason, Shortage { mark, ..Shortage::default() });
         }
         start(draft, &task, at, Vec::new(), task.problem.clone());
     }
@@ -173,6 +174,15 @@ fn collides(draft: &Draft, index: usize, task: &TaskState) -> bool {
     });
     let mut others = others.filter_map(|id| draft.run.task(id));
     others.any(|other| !other.status.is_settled() && other.status != TaskStatus::Waiting)
+}
+
+/// Why no child may begin now. Children themselves are not asked about: their limits are parts of this one.
+fn short(draft: &Draft) -> Option<(String, Mark)> {
+    if share(draft) == Some(Micros(0)) {
+        return Some(("nothing is left for the next task".to_owned(), Mark::Limit));
+    }
+    let mark = draft.run.ask_after().filter(|left| *left == Micros(0));
+    mark.map(|_| ("the next task would go beyond".to_owned(), Mark::Ask))
 }
 
 /// What a child may spend: an equal part of what is left for the tasks that have not begun.

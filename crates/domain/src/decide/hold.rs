@@ -4,7 +4,8 @@ mod act;
 
 use super::{Draft, delegate, stage};
 use crate::{
-    ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Question, Run, Severity, TaskStatus,
+    ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run, Severity,
+    Shortage, TaskStatus,
 };
 
 pub(super) use act::decide;
@@ -34,6 +35,7 @@ pub(super) fn new(
         task: None,
         deadline: None,
         at_deadline: None,
+        purse: None,
         allowed,
     }
 }
@@ -167,12 +169,34 @@ pub(super) fn ask_quota(draft: &mut Draft, index: usize, reason: &str, resets_at
     draft.place(hold);
 }
 
-/// The limit is reached.
-pub(super) fn ask_budget(draft: &mut Draft, index: usize, reason: &str) {
+/// A limit is reached, or the part of it at which a person is asked. A limit that begins anew lets the run go on by
+/// itself.
+pub(super) fn ask_budget(draft: &mut Draft, index: usize, reason: &str, shortage: Shortage) {
     let spent = draft.run.cost();
-    let allowed = vec![DecisionKind::Raise, DecisionKind::Cancel];
-    let summary = format!("the spend limit is reached ({spent} spent): {reason}");
-    place(draft, HoldKind::Budget, Some(index), summary, allowed);
+    let of = draft.run.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let what = match shortage.purse {
+        Purse::Run => format!("the spend limit{of}"),
+        Purse::Project => "the project's spend limit".to_owned(),
+        Purse::Day => "the day's spend limit".to_owned(),
+    };
+    let (summary, mut allowed) = match shortage.mark {
+        Mark::Ask => (
+            format!("80 % of {what} is spent ({spent} by this run): {reason}"),
+            vec![DecisionKind::Approve, DecisionKind::Raise],
+        ),
+        Mark::Limit => (format!("{what} is reached ({spent} spent by this run): {reason}"), vec![DecisionKind::Raise]),
+    };
+    if !delegate::is_stage(draft, index) {
+        allowed.push(DecisionKind::Retry);
+    }
+    allowed.push(DecisionKind::Cancel);
+    let mut hold = new(draft, HoldKind::Budget, Some(index), summary, allowed);
+    hold.purse = Some(shortage.purse);
+    if let (Mark::Limit, Some(at)) = (shortage.mark, shortage.resets_at.filter(|at| *at > draft.now)) {
+        hold.deadline = Some(at);
+        hold.at_deadline = Some(AtDeadline::GoOn);
+    }
+    draft.place(hold);
 }
 
 /// The work does not get into its base.

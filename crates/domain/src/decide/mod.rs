@@ -96,6 +96,8 @@ impl Draft {
             at,
             deadline: deadline.unwrap_or(Timestamp::MAX),
             envelope: self.run.envelope(),
+            ask_after: self.run.ask_after(),
+            waived: self.run.waived.clone(),
             purpose,
             since: self.run.approved_code.clone(),
         };

@@ -182,7 +182,7 @@ fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
         AgentEnd::Crashed { reason } => crashed(draft, index, reason),
         AgentEnd::ModelFailed { reason } => hold::ask_model(draft, index, &reason),
         AgentEnd::QuotaSpent { reason, resets_at } => hold::ask_quota(draft, index, &reason, resets_at),
-        AgentEnd::BudgetSpent { reason } => hold::ask_budget(draft, index, &reason),
+        AgentEnd::BudgetSpent { reason, shortage } => hold::ask_budget(draft, index, &reason, shortage),
     }
 }
 
@@ -192,7 +192,7 @@ fn answer_of(end: &AgentEnd) -> String {
         AgentEnd::Crashed { reason }
         | AgentEnd::ModelFailed { reason }
         | AgentEnd::QuotaSpent { reason, .. }
-        | AgentEnd::BudgetSpent { reason } => format!("(no answer: {reason})"),
+        | AgentEnd::BudgetSpent { reason, .. } => format!("(no answer: {reason})"),
         AgentEnd::Submitted(_)
         | AgentEnd::Asked { .. }
         | AgentEnd::Said { .. }

@@ -174,7 +174,8 @@ impl Table<'_> {
         self.hold(stage, HoldKind::Model, &[Retry]);
         self.hold(stage, HoldKind::Quota, &[Retry]);
         self.add(&held(&stage.name, HoldKind::Quota), &stage.name, Because::Clock);
-        self.hold(stage, HoldKind::Budget, &[Raise]);
+        self.hold(stage, HoldKind::Budget, &[Approve, Raise, Retry]);
+        self.add(&held(&stage.name, HoldKind::Budget), &stage.name, Because::Clock);
         self.hold(stage, HoldKind::Clarification, &[Answer, Ignore]);
         let asked = held(&stage.name, HoldKind::Clarification);
         self.add(&asked, &stage.name, Because::Clock);
@@ -215,7 +216,7 @@ impl Table<'_> {
 
     fn tasks(&mut self, stage: &Stage) {
         self.hold(stage, HoldKind::Conflict, &[DecisionKind::Retry, DecisionKind::Resolve]);
-        self.hold(stage, HoldKind::Budget, &[DecisionKind::Raise]);
+        self.hold(stage, HoldKind::Budget, &[DecisionKind::Approve, DecisionKind::Raise]);
         // A failed task ends the run where the policy says so.
         self.add(&stage.name, ended(Ending::Failed), Because::Work);
     }

@@ -63,7 +63,7 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let Some(handed_in) = read_result(session)? else {
-        let spent = attempt::spent_window(spool)?;
+        let spent = attempt::spent(spool)?;
         return Ok(spent.unwrap_or_else(|| AgentEnd::Crashed { reason: last_words(ended, spool) }));
     };
     let kind = brief::kind_of(&job.run, task)?;
@@ -86,7 +86,7 @@ async fn conclude(
         HandIn::Permission { request } => return Ok(AgentEnd::NeedsPermission { request: clip(&request, MAX_WORDS) }),
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
         HandIn::QuotaSpent { reason, resets_at } => return Ok(AgentEnd::QuotaSpent { reason, resets_at }),
-        HandIn::BudgetSpent { reason } => return Ok(AgentEnd::BudgetSpent { reason }),
+        HandIn::BudgetSpent { reason, shortage } => return Ok(AgentEnd::BudgetSpent { reason, shortage }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),
         work @ (HandIn::Plan(_)
         | HandIn::Tasks(_)

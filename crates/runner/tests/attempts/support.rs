@@ -38,6 +38,9 @@ pub(crate) fn grant() -> broker::Grant {
         max_calls: None,
         search: None,
         limits_folder: None,
+        ask_after: None,
+        purses: Vec::new(),
+        purses_folder: None,
     }
 }
 

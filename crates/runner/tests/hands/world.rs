@@ -44,6 +44,7 @@ impl World {
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
                 search: None,
+                shared: runner::SharedLimits::default(),
             },
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),

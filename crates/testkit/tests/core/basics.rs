@@ -2,7 +2,7 @@
 
 use domain::{
     AgentEnd, ArtifactKind, Command, Decide, Decision, DecisionKind, Digest, Effect, Event, Gate, HoldKind, Micros,
-    Outcome, Rejection, RunConfig, Severity, Status, Verdict,
+    Outcome, Rejection, RunConfig, Severity, Shortage, Status, Verdict,
 };
 use testkit::{History, agree, samples};
 
@@ -381,12 +381,12 @@ fn a_model_that_fails_pauses_and_a_retry_goes_on_with_the_conversation() {
 #[test]
 fn a_spent_budget_pauses_and_a_raise_goes_on() {
     let history = planning(samples::config());
-    let outcome = ended(AgentEnd::BudgetSpent { reason: "all of it".to_owned() });
+    let outcome = ended(AgentEnd::BudgetSpent { reason: "all of it".to_owned(), shortage: Shortage::default() });
     let history = check(&history, report(&history, outcome), Ok(&["EffectFinished", "HoldPlaced"]));
-    assert_eq!(hold(&history), (HoldKind::Budget, vec![DecisionKind::Raise, DecisionKind::Cancel]));
-    let retry = decide(&history, Decision::Retry { feedback: None, model: None });
-    let allowed = vec![DecisionKind::Raise, DecisionKind::Cancel];
-    check(&history, retry, Err(Rejection::NotAllowed { decision: DecisionKind::Retry, allowed }));
+    let allowed = vec![DecisionKind::Raise, DecisionKind::Retry, DecisionKind::Cancel];
+    assert_eq!(hold(&history), (HoldKind::Budget, allowed.clone()));
+    let approve = decide(&history, Decision::Approve { notes: None });
+    check(&history, approve, Err(Rejection::NotAllowed { decision: DecisionKind::Approve, allowed }));
     let raise = decide(&history, Decision::Raise { by: Micros(1) });
     let history = check(&history, raise, Ok(&["DecisionMade", "EffectRequested:run_agent"]));
     assert_eq!(history.run.budget, Some(Micros(10_000_001)));

@@ -10,5 +10,6 @@ mod gates;
 mod goals;
 mod handing_out;
 mod kit;
+mod limits;
 mod pauses;
 mod tasks;

@@ -169,6 +169,20 @@ fn shares_never_sum_above_what_is_left_and_without_money_a_person_is_asked() {
 }
 
 #[test]
+fn at_four_fifths_the_parent_asks_before_the_next_task_and_no_child_is_asked() {
+    let config = RunConfig { budget: Some(Micros(3000)), max_concurrency: Some(1), ..samples::config() };
+    let mut history = executing(config, ["a", "b"].map(|id| task(id, &[])).to_vec());
+    start_children(&mut history);
+    let report = child_report(&history.run, history.run.task("a").unwrap(), Ending::Failed);
+    history.take(Command::ChildEnded(domain::ChildReport { cost: Micros(2500), ..report })).unwrap();
+    assert_eq!(held(&history).0, HoldKind::Budget);
+    assert!(held(&history).1.contains(&DecisionKind::Approve));
+    history.decide("ada", Decision::Approve { notes: None }).unwrap();
+    assert!(open(&history).contains(&"start_child"));
+    keeps_every_rule(&history);
+}
+
+#[test]
 fn the_word_of_a_child_may_come_before_that_of_its_start() {
     let mut history = executing(samples::config(), vec![task("a", &[])]);
     child(&mut history, "a", Ending::Completed);

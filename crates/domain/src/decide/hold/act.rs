@@ -96,14 +96,13 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
     match decision {
         Decision::Approve { .. } => match hold.kind {
             HoldKind::Confirm => converse::confirmed(draft, index, hold),
-            HoldKind::Permission => stage::go_on(draft, index),
+            HoldKind::Permission | HoldKind::Budget => stage::go_on(draft, index),
             HoldKind::Approval
             | HoldKind::Clarification
             | HoldKind::Fix
             | HoldKind::Timeout
             | HoldKind::Model
             | HoldKind::Quota
-            | HoldKind::Budget
             | HoldKind::Conflict
             | HoldKind::Credentials
             | HoldKind::Review
@@ -188,7 +187,7 @@ fn retry(draft: &mut Draft, hold: &Hold, index: usize) {
         return delegate::retry(draft, hold);
     }
     match hold.kind {
-        HoldKind::Model | HoldKind::Quota => stage::go_on(draft, index),
+        HoldKind::Model | HoldKind::Quota | HoldKind::Budget => stage::go_on(draft, index),
         HoldKind::Fix => {
             let on_fail = draft.run.stage(index).work.on_fail();
             let target = on_fail.and_then(|name| draft.run.opened().playbook.index_of(name));
@@ -208,7 +207,6 @@ fn retry(draft: &mut Draft, hold: &Hold, index: usize) {
         | HoldKind::Confirm
         | HoldKind::Permission
         | HoldKind::Timeout
-        | HoldKind::Budget
         | HoldKind::Conflict
         | HoldKind::Credentials
         | HoldKind::Review
