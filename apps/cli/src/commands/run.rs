@@ -128,8 +128,10 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         let started = client.start_variants(&VariantsRequest { run: new, count, approaches }).await?;
         return batch::started(session, &client, &started, waiting).await;
     }
-    if !session.report.is_json() {
-        let said = client.estimate(&new).await?;
+    // A courtesy: a server that does not say is not a failure, and what is wrong with the request is said by the start.
+    if !session.report.is_json()
+        && let Ok(said) = client.estimate(&new).await
+    {
         session.report.note(&estimate::short(&said));
         for warning in &said.warnings {
             session.report.note(&clean_line(warning));
