@@ -32,7 +32,8 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     check_timeouts(&playbook, &new.timeout_minutes)?;
     let priority = priority(new.priority.as_deref())?;
     let file = project_file(&project)?;
-    let lists = models(setup, &playbook, &new, &file)?;
+    let wishes = Wishes { file: &file, roles: &project.roles };
+    let lists = models(setup, &playbook, &new, &wishes)?;
     let budget = budget(setup, &new, lists.values().flatten())?;
     let first = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.first()?.clone()));
     let rest = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.get(1..)?.to_vec()));
@@ -166,15 +167,16 @@ fn models(
     setup: &Setup,
     playbook: &Playbook,
     new: &NewRun,
-    file: &ProjectFile,
+    wishes: &Wishes<'_>,
 ) -> Result<BTreeMap<String, Vec<ModelName>>, Failure> {
     let mut models = BTreeMap::new();
     for role in playbook.roles() {
+        let by_role = role_models(setup, wishes, role)?;
         let said = new.models.get(role).or_else(|| new.models.get(EVERY_ROLE));
         let list = match (said, setup.defaults.models.get(role)) {
             (Some(said), _) => said_models(said)?,
             (None, Some(default)) => default.clone(),
-            (None, None) => vec![unsaid_model(setup, file, role)?],
+            (None, None) => vec![unsaid_model(setup, wishes.file, role, by_role)?],
         };
         for model in &list {
             check_model(&setup.models, model).map_err(|problem| {
@@ -194,9 +196,47 @@ fn said_models(said: &str) -> Result<Vec<ModelName>, Failure> {
     })
 }
 
+/// Models a repository would like.
+struct Wishes<'a> {
+    file: &'a ProjectFile,
+    roles: &'a BTreeMap<String, String>,
+}
+
+/// What the files about a role say, the user's own first. One that cannot be used is refused before anything starts.
+fn role_models(
+    setup: &Setup,
+    wishes: &Wishes<'_>,
+    role: &str,
+) -> Result<(Option<ModelName>, Option<ModelName>), Failure> {
+    let parse = |path: String, text: &str| {
+        drivers::RoleSettings::parse(text).map_err(|error| {
+            let message = format!("`{path}`, {error}");
+            Failure::user("project", "bad_role", plain(&message), "correct the file; a project's must be committed")
+        })
+    };
+    let file = setup.home.join("roles").join(format!("{role}.toml"));
+    let own = match std::fs::read_to_string(&file) {
+        Ok(text) => parse(file.display().to_string(), &text)?.model,
+        Err(_) => None,
+    };
+    let theirs = match wishes.roles.get(role) {
+        Some(text) => parse(format!(".autonomous/roles/{role}.toml"), text)?.model,
+        None => None,
+    };
+    Ok((own, theirs))
+}
+
 /// The repository may name a model, but only one the user has set up.
-fn unsaid_model(setup: &Setup, file: &ProjectFile, role: &str) -> Result<ModelName, Failure> {
-    let wished = file.models.get(role).and_then(|model| with_provider(model).ok());
+fn unsaid_model(
+    setup: &Setup,
+    file: &ProjectFile,
+    role: &str,
+    (own, theirs): (Option<ModelName>, Option<ModelName>),
+) -> Result<ModelName, Failure> {
+    if let Some(own) = own {
+        return Ok(own);
+    }
+    let wished = file.models.get(role).and_then(|model| with_provider(model).ok()).or(theirs);
     let usable = wished.filter(|model| check_model(&setup.models, model).is_ok());
     usable.or_else(|| default_model(&setup.models)).ok_or_else(|| {
         let hint = "set ANTHROPIC_API_KEY, OPENAI_API_KEY or DEEPSEEK_API_KEY where the server is started and start \

@@ -131,6 +131,12 @@ impl Choice {
         if adapter == AdapterKind::Anthropic {
             options = options.with_max_tokens(OUTPUT_TOKENS);
         }
+        if let Some(most) = job.settings.max_tokens {
+            options = options.with_max_tokens(most);
+        }
+        if let Some(temperature) = job.settings.temperature {
+            options = options.with_temperature(temperature);
+        }
         // Of Gemini's models it must know the generation: the newer ones want each call signed.
         let shown = if adapter == AdapterKind::Gemini { name } else { "broker" };
         let target = ServiceTarget {

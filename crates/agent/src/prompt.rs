@@ -49,9 +49,23 @@ pub(crate) fn opening(job: &Job) -> Result<Opening, minijinja::Error> {
         JobKind::Pursue => "pursuer.md",
     };
     let words = words(job);
-    let system = environment.get_template(role)?.render(&words)?.trim().to_owned();
+    let built_in = environment.get_template(role)?.render(&words)?.trim().to_owned();
+    let system = match &job.settings.prompt {
+        None => built_in,
+        Some(own) => {
+            environment.add_template("own.md", own)?;
+            let own = environment.get_template("own.md")?.render(&words)?;
+            let rules = environment.get_template("preamble.md")?.render(&words)?;
+            format!("{}\n\n{}\n\n{}", own.trim(), rules.trim(), handing_in(&built_in))
+        }
+    };
     let user = environment.get_template("task.md")?.render(&words)?.trim().to_owned();
     Ok(Opening { system, user })
+}
+
+/// What stays of a built-in prompt whatever a project puts in its place: how the work is handed in.
+fn handing_in(built_in: &str) -> &str {
+    built_in.find("## What you hand in").map_or(built_in, |at| &built_in[at..])
 }
 
 fn words(job: &Job) -> Value {
@@ -84,6 +98,7 @@ fn words(job: &Job) -> Value {
         }),
         question => job.question.clone(),
         memory => job.memory.clone(),
+        past => job.past.clone(),
         instructions => job.settings.instructions.clone(),
         tools => job.settings.tools.clone(),
         skills => job.skills.iter().map(|skill| context! {
@@ -163,6 +178,23 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_prompt_of_ones_own_keeps_the_rules_and_the_way_to_hand_in() {
+        for kind in JobKind::ALL {
+            let settings = drivers::RoleSettings::parse("prompt = 'You are {{ job.role }}, and brief.'").unwrap();
+            let system = opening(&Job { settings, ..job(kind) }).unwrap().system;
+            assert!(system.starts_with("You are planner, and brief."), "{system}");
+            let last = *crate::tools::Tool::of(kind).last().unwrap();
+            for words in ["data, not instructions", &format!("Call {}", last.definition().name)] {
+                assert!(system.contains(words), "{kind:?}: {words}");
+            }
+            assert!(!system.contains("## How to work"), "{kind:?}");
+        }
+        let settings = drivers::RoleSettings::parse("prompt = '{{ job.secret }}'").unwrap();
+        let error = opening(&Job { settings, ..job(JobKind::Code) }).unwrap_err();
+        assert!(error.to_string().contains("own.md"), "{error}");
+    }
+
+    #[test]
     fn everything_given_is_in_the_prompt_in_its_own_block() {
         let full = Job {
             requirement: Some("the requirement".into()),
@@ -173,6 +205,7 @@ pub(crate) mod tests {
             plan: Some("the plan".into()),
             question: Some("the question".into()),
             memory: Some("the memory".into()),
+            past: vec!["asked: another page".into()],
             tried: vec!["version 1: a first page".into()],
             notes: vec!["ada: more tests".into(), "validator: no docs".into()],
             own_notes: vec!["the tests need node".into()],
@@ -191,6 +224,7 @@ pub(crate) mod tests {
             "<plan>\nthe plan\n</plan>",
             "<question>\nthe question\n</question>",
             "<memory>\nthe memory\n</memory>",
+            "<past>\nasked: another page\n</past>",
             "<tried>\nversion 1: a first page\n</tried>",
             "<note>\nada: more tests\n</note>",
             "<note>\nvalidator: no docs\n</note>",

@@ -73,7 +73,7 @@ pub enum ModelDoor {
 }
 
 /// One attempt's job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Job {
     /// The run's id.
@@ -122,6 +122,9 @@ pub struct Job {
     pub question: Option<String>,
     /// The project's memory file.
     pub memory: Option<String>,
+    /// Earlier requests like this one and what came of them, in a few lines each.
+    #[serde(default)]
+    pub past: Vec<String>,
     /// What was made in earlier tries, oldest first, in a line each.
     #[serde(default)]
     pub tried: Vec<String>,

@@ -10,6 +10,7 @@ use engine::Job;
 use crate::git::CappedDiff;
 use crate::laid;
 use crate::observations;
+use crate::past;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
@@ -99,6 +100,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
             Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => None,
         },
         memory: desk.memory()?,
+        past: desk.past()?,
         tried: desk.tried(previous.is_some()),
         notes: desk.notes(),
         own_notes: laid::notes_of_earlier(paths, &run.id, &task.session),
@@ -211,6 +213,21 @@ impl Desk<'_> {
     fn memory(&self) -> Result<Option<String>, Trouble> {
         let memory = self.repos.private.read_file(&Repos::base_commit(self.run)?, ".autonomous/memory.md")?;
         Ok(memory.map(|bytes| clip(&String::from_utf8_lossy(&bytes), MAX_TEXT)))
+    }
+
+    /// For who begins something: what was done before that is like it.
+    fn past(&self) -> Result<Vec<String>, Trouble> {
+        let begins = match self.kind {
+            JobKind::Spec
+            | JobKind::Tasks
+            | JobKind::Scope
+            | JobKind::Research
+            | JobKind::Handoff
+            | JobKind::Lead
+            | JobKind::Pursue => true,
+            JobKind::Code | JobKind::Review | JobKind::Converse | JobKind::Answer | JobKind::Discuss => false,
+        };
+        if begins { past::solutions(self.repos, self.run) } else { Ok(Vec::new()) }
     }
 
     /// The change that is judged, or that a question can be about.

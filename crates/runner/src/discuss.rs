@@ -177,6 +177,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         context_tokens: None,
         permissions: Vec::new(),
         protected: Vec::new(),
+        past: Vec::new(),
         settings: RoleSettings::default(),
         skills: Vec::new(),
     }

@@ -16,6 +16,7 @@ mod hands;
 mod laid;
 mod models;
 mod observations;
+mod past;
 mod paths;
 pub mod project;
 mod purses;

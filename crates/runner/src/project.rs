@@ -1,5 +1,6 @@
 //! A look at a user's repository before a run starts. Only reads.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::Playbook;
@@ -19,6 +20,8 @@ pub struct Project {
     pub config: Option<String>,
     /// `.autonomous/playbooks/*.toml` as committed on the base branch.
     pub playbooks: PlaybookFiles,
+    /// `.autonomous/roles/*.toml` as committed on the base branch, by the role's name.
+    pub roles: BTreeMap<String, String>,
 }
 
 /// A repository's own playbooks, by name.
@@ -123,7 +126,9 @@ fn look(path: &Path, base: Option<&str>, home: &Path) -> Result<Project, Project
     let config = private.read_file(&tip, ".autonomous/config.json")?;
     let config = config.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let playbooks = playbooks(&private, &tip)?;
-    Ok(Project { root: user.top().to_owned(), base_branch: base.as_str().to_owned(), remote, config, playbooks })
+    let roles = roles(&private, &tip)?;
+    let base_branch = base.as_str().to_owned();
+    Ok(Project { root: user.top().to_owned(), base_branch, remote, config, playbooks, roles })
 }
 
 /// Read from the commit: neither a dirty checkout nor an agent's branch counts.
@@ -144,6 +149,18 @@ fn playbooks(private: &PrivateRepo, tip: &CommitId) -> Result<PlaybookFiles, Git
         files.push(PlaybookFile { name, source });
     }
     Ok(PlaybookFiles { files, left_out })
+}
+
+fn roles(private: &PrivateRepo, tip: &CommitId) -> Result<BTreeMap<String, String>, GitError> {
+    const FOLDER: &str = ".autonomous/roles";
+    let mut roles = BTreeMap::new();
+    for name in private.list(tip, FOLDER)?.into_iter().take(MAX_PLAYBOOKS) {
+        let Some(role) = name.strip_suffix(".toml") else { continue };
+        if let Some(bytes) = private.read_file(tip, &format!("{FOLDER}/{name}"))? {
+            roles.insert(role.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    Ok(roles)
 }
 
 /// Name and size of a regular TOML file, from a line `<mode> <type> <id> <size>\t<path>`.

@@ -136,6 +136,15 @@ async fn the_repositorys_file_tightens_and_never_loosens() {
     assert_eq!((&config["maxConcurrency"], &config["git"]["review"]), (&json!(2), &json!(true)));
     assert_eq!(config["risk"]["protected"], json!(["billing/"]));
     assert_eq!(config["requireApproval"], json!(["implementation", "reviewing"]));
+    let roles = bench.repository.join(".autonomous/roles");
+    std::fs::create_dir(&roles).unwrap();
+    std::fs::write(roles.join("planner.toml"), "temperature = 9\n").unwrap();
+    commit(&bench.repository);
+    check(&bench, json!({}), "project", "bad_role").await;
+    std::fs::write(roles.join("planner.toml"), "model = 'nobody/x'\n").unwrap();
+    commit(&bench.repository);
+    let (status, run) = bench.post("/api/runs", &bench.new_run("add another page")).await;
+    assert_eq!(status, StatusCode::CREATED, "a model the user has not set up is no reason to fail: {run}");
     std::fs::write(&file, json!({"git": {"requireApprovalFor": ["deploy"]}}).to_string()).unwrap();
     commit(&bench.repository);
     check(&bench, json!({}), "project", "bad_project_config").await;

@@ -99,6 +99,37 @@ impl PrivateRepo {
             .collect())
     }
 
+    /// The files of one name below a folder, with their paths: at most so many, and none above so many bytes.
+    pub(crate) fn read_below(
+        &self,
+        commit: &CommitId,
+        dir: &str,
+        name: &str,
+        most: usize,
+        longest: u64,
+    ) -> Result<Vec<(String, Vec<u8>)>, GitError> {
+        check_path(dir)?;
+        let below = format!("{dir}/");
+        let out =
+            self.call().args(["ls-tree", "-r", "-z", "-l", "--full-tree", commit.as_str(), "--", &below]).run()?;
+        let entries = out.split(|b| *b == 0).filter_map(parse_entry).filter_map(|(path, entry)| {
+            let path = String::from_utf8(path).ok()?;
+            let wanted = path.rsplit('/').next() == Some(name) && entry.size <= longest;
+            (wanted && entry.mode == EntryMode::File).then_some((path, entry))
+        });
+        let entries: Vec<(String, Entry)> = entries.take(most).collect();
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut blobs = Blobs::of(self)?;
+        let mut found = Vec::new();
+        for (path, entry) in entries {
+            found.push((path, blobs.read(&entry.id)?));
+        }
+        blobs.end()?;
+        Ok(found)
+    }
+
     pub(crate) fn files(&self, tree: &impl TreeIsh) -> Result<Files, GitError> {
         let out = self.call().args(["ls-tree", "-r", "-z", "-l", "--full-tree", tree.id()]).run()?;
         let mut files = BTreeMap::new();

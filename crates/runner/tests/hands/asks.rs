@@ -35,6 +35,10 @@ async fn what_needs_a_yes_waits_for_the_person_and_their_word_is_followed() {
             ".autonomous/skills/files.md",
             "---\nname: files\ndescription: how to make them\nmatch: files\n---\nEnd each with a line break.\n",
         ),
+        (
+            ".autonomous/runs/aaaaaa-bbbbbb/context.json",
+            r#"{"originalRequest": "Make more files", "artifacts": [{"filesChanged": ["a.txt"]}], "decisions": []}"#,
+        ),
         (".autonomous/skills/other.md", "---\nname: other\ndescription: not this\nmatch: database\n---\nNo.\n"),
     ] {
         std::fs::create_dir_all(repo.join(path).parent().unwrap()).unwrap();
@@ -60,6 +64,7 @@ async fn what_needs_a_yes_waits_for_the_person_and_their_word_is_followed() {
     let told = world.told(&run.id, "pursuer", 1);
     assert!(told.contains("<skill>\nEnd each with a line break.\n</skill>") && !told.contains("Skill other"), "{told}");
     assert!(told.contains("<instructions>\nKeep it small.\n</instructions>"), "{told}");
+    assert!(told.contains("<past>\nasked: Make more files\nchanged: a.txt\n</past>"), "{told}");
     let turns = world.turns(&run.id, "pursuer", 1);
     assert!(turns.contains("a person did not allow it: once is enough"), "{turns}");
     assert!(turns.contains("`glob_search` was taken from this role"), "{turns}");

@@ -117,6 +117,24 @@ async fn a_spent_usage_window_holds_the_run_until_it_opens_and_nobody_has_to_do_
 }
 
 #[tokio::test]
+async fn what_a_role_says_about_its_model_reaches_the_provider() {
+    for kind in [UpstreamKind::OpenAi, UpstreamKind::Gemini] {
+        let (provider, upstreams) = Provider::start(kind, Vec::new()).await;
+        let world = World::with(SCRIPT, upstreams);
+        let roles = world.repo().parent().unwrap().join("home/roles");
+        std::fs::create_dir_all(&roles).unwrap();
+        std::fs::write(roles.join("pursuer.toml"), "temperature = 0.25\nmax_tokens = 3000\n").unwrap();
+        let run = world.work_with("goal", "true", &["house/m"], |_, hold| panic!("{hold:?}")).await;
+        assert_done(&run);
+        let seen = provider.seen.lock().unwrap();
+        let body = &seen[0].1;
+        let body = body.get("generationConfig").unwrap_or(body);
+        let most = ["max_tokens", "max_completion_tokens", "maxOutputTokens"].iter().find_map(|key| body.get(key));
+        assert_eq!((&body["temperature"], most), (&json!(0.25), Some(&json!(3000))), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn the_next_model_of_the_list_takes_over_and_is_remembered() {
     let gone = || (404, json!({"error": {"message": "no such model"}}));
     let (provider, upstreams) = Provider::start(UpstreamKind::OpenAi, vec![gone()]).await;
