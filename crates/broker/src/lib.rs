@@ -96,7 +96,7 @@ mod usage;
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
 pub use money::Micros;
-pub use prices::{LongPrice, Price, PriceTable};
+pub use prices::{LongPrice, Price, PriceSource, PriceTable};
 pub use protocol::Protocol;
 pub use retry::RetryPolicy;
 pub use scripted::{Script, ScriptError};
