@@ -69,7 +69,7 @@ impl Gateway {
             turnstiles,
             walls,
             policy: grant.retry,
-            books: Arc::new(Books::new(envelope, log, notify)),
+            books: Arc::new(Books::new(envelope, log, notify).map_err(GrantError::Log)?),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
         })

@@ -89,6 +89,7 @@ mod route;
 mod scripted;
 mod search;
 mod strip;
+mod syncing;
 mod tap;
 mod turnstile;
 mod usage;
