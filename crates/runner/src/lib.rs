@@ -29,9 +29,11 @@ mod settings;
 pub mod shim;
 mod specs;
 mod trouble;
+mod try_model;
 
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use read::{ReadError, RunDiff};
 pub use settings::ForgeSettings;
+pub use try_model::{ModelTry, TriesSpend, TryError, tries_folder, tries_so_far, try_model};

@@ -6,6 +6,7 @@ mod batch;
 mod channel;
 mod exit;
 mod live;
+mod model;
 mod problem;
 mod request;
 mod session;
@@ -16,6 +17,10 @@ pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, Sh
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
+pub use model::{
+    LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView, ProviderView,
+    RoleModelsView, TestSpendView,
+};
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, OverturnRequest,
