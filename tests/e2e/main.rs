@@ -6,6 +6,7 @@ mod clocks;
 mod conversation;
 mod crash;
 mod holds;
+mod models;
 mod pulls;
 mod runs;
 mod teams;
