@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -41,6 +41,10 @@ bench: ## Speed and memory, beside the limits of the raw database
 
 bench-index: ## Search by meaning on a repository of 5,000 files: time, size, right answers
 	$(CARGO) bench --locked --package index --bench repository
+
+bench-broker: ## What the broker adds to a call, beside a direct line and the LiteLLM proxy; BENCH_SECONDS=2 per cell
+	@.ci/litellm
+	$(CARGO) bench --locked --package broker --bench gateway
 
 fmt: ## Format
 	$(CARGO) fmt --all

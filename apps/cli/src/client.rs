@@ -7,9 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, BatchRequest, BatchView, CancelRequest,
-    ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView, MessageRequest, NewChannel,
-    NewRun, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView,
-    SessionHistory, SessionView, SpendCall, VariantsRequest, WhyView,
+    ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView, MessageRequest,
+    ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewRun, OverturnRequest, PauseRequest, PlaybookView,
+    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall,
+    VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 /// Tells the server through which door a decision came.
 const CHANNEL: &str = "holdpoint-channel";
 
-/// Starting many runs looks at a repository for each.
+/// Starting many runs looks at a repository for each; a model may take its time.
 const LONG: Duration = Duration::from_secs(600);
 
 /// A server that answers, and the right to speak to it.
@@ -114,6 +115,14 @@ impl Client {
     /// The built-in playbooks and those of a repository.
     pub(crate) async fn playbooks(&self, project: &str) -> Result<Vec<PlaybookView>, Failure> {
         self.get(&format!("/api/playbooks?project={}", escape(project))).await
+    }
+
+    pub(crate) async fn models(&self) -> Result<ModelsView, Failure> {
+        self.get("/api/models").await
+    }
+
+    pub(crate) async fn test_models(&self, request: &ModelTestRequest) -> Result<Vec<ModelTestView>, Failure> {
+        self.send(self.request(Method::POST, "/api/models/test").json(request).timeout(LONG)).await
     }
 
     pub(crate) async fn holds(&self) -> Result<Vec<HoldView>, Failure> {

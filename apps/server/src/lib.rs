@@ -15,6 +15,7 @@ mod http;
 mod idle;
 mod kin;
 mod live;
+mod models;
 mod playbooks;
 mod problem;
 mod queue;

@@ -111,35 +111,9 @@ fn estimated(tokens: f64) -> u64 {
     tokens.ceil() as u64
 }
 
-/// Tokens a model takes in at once, by what is known of its family; small where nothing is.
+/// Tokens a model takes in at once; few where nothing is known of its family.
 pub(crate) fn window(model: &str) -> u64 {
-    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-    const KNOWN: [(&str, u64); 20] = [
-        ("claude", 200_000),
-        ("gpt-5", 272_000),
-        ("gpt-4.1", 1_000_000),
-        ("gpt-4o", 128_000),
-        ("gpt-4-turbo", 128_000),
-        ("gpt-4", 8_192),
-        ("gpt-3.5", 16_000),
-        ("gpt-oss", 128_000),
-        ("codex", 200_000),
-        ("o1", 200_000),
-        ("o3", 200_000),
-        ("o4", 200_000),
-        ("gemini", 1_000_000),
-        ("deepseek", 128_000),
-        ("grok", 128_000),
-        ("qwen", 32_000),
-        ("llama", 32_000),
-        ("mistral", 32_000),
-        ("devstral", 128_000),
-        ("story", 128_000),
-    ];
-    if model.starts_with("ollama/") {
-        return 32_000;
-    }
-    KNOWN.iter().find(|(family, _)| name.starts_with(family)).map_or(100_000, |(_, tokens)| *tokens)
+    drivers::known_window(model).unwrap_or(100_000)
 }
 
 #[cfg(test)]

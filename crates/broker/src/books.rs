@@ -2,6 +2,7 @@
 //! written before a call is made, and every opened call is settled, even one that is dropped.
 
 use std::fs::File;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::prices::Price;
 use crate::protocol::Protocol;
 use crate::purses::{Kept, Purses, Refused, Shortage};
 use crate::refusal::Refusal;
+use crate::syncing::Syncer;
 use crate::usage::{Reported, Usage};
 
 /// What the log says when the agent was gone before it got an answer.
@@ -27,6 +29,7 @@ pub(crate) struct Books {
 struct Pages {
     envelope: Envelope,
     log: File,
+    syncer: Syncer,
     last_call: u32,
     /// Once a line could not be written no further call is made: it could not be accounted for.
     broken: Option<String>,
@@ -67,9 +70,16 @@ impl Books {
         purses: Option<Purses>,
         log: File,
         notify: Arc<dyn Fn() + Send + Sync>,
-    ) -> Self {
-        let pages = Mutex::new(Pages { envelope, log, last_call: 0, broken: None });
-        Self { pages, purses, notify }
+    ) -> io::Result<Self> {
+        let syncer = Syncer::start(&log)?;
+        let pages = Mutex::new(Pages { envelope, log, syncer, last_call: 0, broken: None });
+        Ok(Self { pages, purses, notify })
+    }
+
+    /// Ready once every call that was settled so far is on disk; nobody is told of an end before.
+    pub(crate) async fn on_disk(&self) {
+        let caught_up = self.pages().syncer.caught_up();
+        caught_up.await;
     }
 
     /// Reserves and records, or records the refusal.
@@ -160,9 +170,11 @@ impl Books {
 }
 
 impl Pages {
-    // Blocks for one small write and, for settled calls, one sync. A gateway serves one agent,
-    // so nobody else waits for it, and a drop cannot await.
+    // Blocks for one small write: a drop cannot await.
     fn write(&mut self, record: &CallRecord) -> Result<(), String> {
+        if self.broken.is_none() {
+            self.broken = self.syncer.failure();
+        }
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
@@ -170,7 +182,12 @@ impl Pages {
             let cause = error.to_string();
             self.broken = Some(cause.clone());
             cause
-        })
+        })?;
+        match record {
+            CallRecord::Reserved(_) | CallRecord::Tried(_) => {}
+            CallRecord::Settled(_) => self.syncer.ask(),
+        }
+        Ok(())
     }
 }
 
@@ -267,6 +284,11 @@ impl OpenCall {
         }
         let known = input && output && ending == Ending::Whole;
         if known { Counted::Reported(usage) } else { Counted::FromBytes(usage) }
+    }
+
+    /// Ready once the end of a settled call is on disk.
+    pub(crate) async fn on_disk(&self) {
+        self.books.on_disk().await;
     }
 
     pub(crate) fn is_settled(&self) -> bool {

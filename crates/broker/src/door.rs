@@ -140,7 +140,13 @@ impl Gateway {
             return self.count(&ask, &parts.headers).await;
         }
         let protocol = ask.protocol;
-        let (route, mut call) = self.open(&ask)?;
+        let (route, mut call) = match self.open(&ask) {
+            Ok(opened) => opened,
+            Err(refusal) => {
+                self.books.on_disk().await;
+                return Err(refusal);
+            }
+        };
         let trial = tokio::select! {
             trial = self.ask(&route, &ask, &parts.headers, &mut call) => trial,
             () = until_closing(&mut closing) => Err(Refusal::Closing),
@@ -150,6 +156,7 @@ impl Gateway {
             Ok(Trial::Rejected(rejected)) => {
                 let mut response = self.rejected(protocol, &route, &rejected);
                 call.settle(response.status().as_u16(), Outcome::Error, Counted::NOTHING);
+                call.on_disk().await;
                 mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
                 Ok(response)
             }
@@ -160,6 +167,7 @@ impl Gateway {
                     Billing::Possible | Billing::None => Counted::NOTHING,
                 };
                 call.settle(refusal.status().as_u16(), refusal.outcome(), counted);
+                call.on_disk().await;
                 let retries = call.tries().saturating_sub(1);
                 let mut response = refusal.into_response(protocol);
                 mark(response.headers_mut(), retries, call.number());

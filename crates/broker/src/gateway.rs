@@ -71,7 +71,7 @@ impl Gateway {
             turnstiles,
             walls,
             policy: grant.retry,
-            books: Arc::new(Books::new(envelope, purses, log, notify)),
+            books: Arc::new(Books::new(envelope, purses, log, notify).map_err(GrantError::Log)?),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
         })

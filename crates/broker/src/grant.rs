@@ -143,6 +143,8 @@ pub enum GrantError {
     NoScript(String),
     #[error(transparent)]
     Search(#[from] SearchError),
+    #[error("the log of the calls cannot be kept")]
+    Log(#[source] std::io::Error),
     #[error("the HTTP client for provider `{provider}` could not be set up")]
     Client {
         provider: String,

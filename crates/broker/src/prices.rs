@@ -38,7 +38,15 @@ pub struct LongPrice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceTable {
     version: String,
-    rows: Vec<(String, Price)>,
+    rows: Vec<(String, Price, PriceSource)>,
+}
+
+/// Who says what a model costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PriceSource {
+    BuiltIn,
+    /// The user's own table.
+    User,
 }
 
 /// A price table that cannot be read.
@@ -52,7 +60,7 @@ pub enum PriceError {
 
 /// The built-in table.
 pub fn table() -> PriceTable {
-    PriceTable::parse(BUILT_IN).expect("the built-in price table is checked by a test")
+    PriceTable::parse(BUILT_IN, PriceSource::BuiltIn).expect("the built-in price table is checked by a test")
 }
 
 impl PriceTable {
@@ -63,8 +71,31 @@ impl PriceTable {
 
     /// The rows to grant with an upstream of this provider.
     pub fn for_provider(&self, provider: &str) -> Vec<Price> {
-        let rows = self.rows.iter().filter(|(name, _)| name == provider);
-        rows.map(|(_, price)| price.clone()).collect()
+        self.rows_of(provider).map(|(price, _)| price.clone()).collect()
+    }
+
+    /// The rows of a provider, each with who says so.
+    pub fn rows_of<'a>(&'a self, provider: &str) -> impl Iterator<Item = (&'a Price, PriceSource)> {
+        let rows = self.rows.iter().filter(move |(name, ..)| name == provider);
+        rows.map(|(_, price, source)| (price, *source))
+    }
+
+    /// The providers that have a price, each once, in the order of the table.
+    pub fn providers(&self) -> Vec<&str> {
+        let mut providers: Vec<&str> = Vec::new();
+        for (provider, ..) in &self.rows {
+            if !providers.contains(&provider.as_str()) {
+                providers.push(provider);
+            }
+        }
+        providers
+    }
+
+    /// The same with who says so.
+    pub fn find_with_source(&self, provider: &str, model: &str) -> Option<(Price, PriceSource)> {
+        let price = self.find(provider, model)?;
+        let source = self.rows_of(provider).find(|(row, _)| row.model == price.model)?.1;
+        Some((price, source))
     }
 
     /// The price of `provider/model`, if there is one.
@@ -74,12 +105,11 @@ impl PriceTable {
 
     /// Lays another table over this one: same provider and model replaces, others are added.
     pub fn merge(&mut self, toml: &str) -> Result<(), PriceError> {
-        let other = Self::parse(toml)?;
-        for (provider, price) in other.rows {
-            let same = |row: &&mut (String, Price)| row.0 == provider && row.1.model == price.model;
-            match self.rows.iter_mut().find(same) {
-                Some(row) => row.1 = price,
-                None => self.rows.push((provider, price)),
+        let other = Self::parse(toml, PriceSource::User)?;
+        for row in other.rows {
+            match self.rows.iter_mut().find(|known| known.0 == row.0 && known.1.model == row.1.model) {
+                Some(known) => *known = row,
+                None => self.rows.push(row),
             }
         }
         if !other.version.is_empty() {
@@ -88,12 +118,13 @@ impl PriceTable {
         Ok(())
     }
 
-    fn parse(text: &str) -> Result<Self, PriceError> {
+    fn parse(text: &str, source: PriceSource) -> Result<Self, PriceError> {
         let file: File = toml::from_str(text).map_err(|error| PriceError::Syntax {
             line: crate::scripted::line_of(text, error.span()),
             message: error.message().to_owned(),
         })?;
-        let rows = file.price.into_iter().map(Row::into_price);
+        let rows =
+            file.price.into_iter().map(|row| row.into_price().map(|(provider, price)| (provider, price, source)));
         Ok(Self { version: file.version, rows: rows.collect::<Result<_, _>>()? })
     }
 }
@@ -263,6 +294,12 @@ mod tests {
             .unwrap();
         assert_eq!(table.find("openai", "gpt-5").unwrap().cache_read, 9_000_000);
         assert_eq!(table.find("house", "qwen3:8b").unwrap().output, 0);
+        let source = |provider: &str, model: &str| {
+            table.rows_of(provider).find(|(price, _)| price.model == model).map(|(_, source)| source)
+        };
+        assert_eq!(source("openai", "gpt-5"), Some(PriceSource::User));
+        assert_eq!(source("openai", "gpt-4o"), Some(PriceSource::BuiltIn));
+        assert_eq!(table.providers().iter().filter(|name| ["openai", "house"].contains(name)).count(), 2);
     }
 
     #[test]

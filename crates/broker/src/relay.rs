@@ -1,5 +1,5 @@
-//! Passes an answer on chunk by chunk while the tap reads along, and settles the call: before
-//! the chunk with the protocol's end mark leaves, so that no agent knows more than the log.
+//! Passes an answer on chunk by chunk while the tap reads along, and settles the call: that is
+//! on disk before the chunk with the protocol's end mark leaves, so that no agent knows more than the log.
 
 use std::time::Duration;
 
@@ -49,6 +49,15 @@ impl Relay {
     }
 
     async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        let settled_before = self.call.is_settled();
+        let next = self.read_next().await;
+        if !settled_before && self.call.is_settled() {
+            self.call.on_disk().await;
+        }
+        next
+    }
+
+    async fn read_next(&mut self) -> Option<Result<Bytes, BodyError>> {
         let chunk = tokio::select! {
             // The next chunk first: what has already come is still passed on.
             biased;

@@ -9,6 +9,7 @@ mod own;
 mod permission;
 mod role;
 mod skill;
+mod window;
 
 pub use event::AgentEvent;
 pub use guidance::{GUIDANCE_FILE, Guidance};
@@ -23,3 +24,4 @@ pub use own::{Decoded, Own};
 pub use permission::Permission;
 pub use role::{RoleError, RoleSettings};
 pub use skill::{Skill, SkillError};
+pub use window::known_window;

@@ -31,6 +31,7 @@ mod settings;
 pub mod shim;
 mod specs;
 mod trouble;
+mod try_model;
 
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
@@ -38,3 +39,4 @@ pub use models::{ModelError, Models, UpstreamSettings};
 pub use purses::SharedLimits;
 pub use read::{ReadError, RunDiff};
 pub use settings::ForgeSettings;
+pub use try_model::{ModelTry, TriesSpend, TryError, tries_folder, tries_so_far, try_model};

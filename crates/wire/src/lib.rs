@@ -7,6 +7,7 @@ mod channel;
 mod estimate;
 mod exit;
 mod live;
+mod model;
 mod problem;
 mod request;
 mod session;
@@ -18,6 +19,10 @@ pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionV
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
 pub use live::{LiveMessage, LiveName};
+pub use model::{
+    LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView, ProviderView,
+    RoleModelsView, TestSpendView,
+};
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, OverturnRequest,

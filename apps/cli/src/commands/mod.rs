@@ -17,6 +17,7 @@ mod events;
 mod inbox;
 mod list;
 mod log;
+mod model;
 mod overturn;
 mod pause;
 mod plan;
@@ -102,6 +103,9 @@ pub(crate) enum Command {
     /// Ask about the code of a repository
     #[command(subcommand)]
     Channel(channel::Action),
+    /// Look at models, and test whether they answer
+    #[command(subcommand)]
+    Model(model::Action),
     /// Look at playbooks, the project's own too
     #[command(subcommand)]
     Playbook(playbook::Action),
@@ -163,6 +167,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
         Command::Channel(action) => channel::run(action, session).await,
+        Command::Model(action) => model::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,

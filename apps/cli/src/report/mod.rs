@@ -7,6 +7,7 @@ pub(crate) mod estimate;
 pub(crate) mod fact;
 pub(crate) mod hold;
 pub(crate) mod markdown;
+pub(crate) mod model;
 pub(crate) mod playbook;
 pub(crate) mod rail;
 pub(crate) mod run;

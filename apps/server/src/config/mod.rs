@@ -16,7 +16,7 @@ use engine::EntryRule;
 use runner::Models;
 
 pub(crate) use project::ProjectFile;
-pub(crate) use providers::{check_model, default_model, model_list, with_provider};
+pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
 
 /// Everything the server was set up with.
 #[derive(Clone)]
@@ -29,6 +29,8 @@ pub struct Setup {
     pub entry: EntryRule,
     /// Providers and scripts.
     pub models: Models,
+    /// Provider to where its key was found: a variable's name or a file's, never the key.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -95,12 +97,13 @@ impl Setup {
         let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
+        let keys = providers::keys(environment, &user.providers);
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
         let models = Models { upstreams, scripts, prices, search, shared };
-        Ok(Self { home: home.to_owned(), defaults, entry, models })
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys })
     }
 }
 
@@ -240,6 +243,13 @@ mod tests {
         assert!(check("ollama/qwen").is_ok());
         assert!(check("scripted/demo").is_ok());
         assert!(check("xai/grok-4").unwrap_err().hint.contains("XAI_API_KEY"));
+        let file =
+            "[providers.house]\nbase_url = \"http://127.0.0.1:1\"\nkey = \"k\"\n[providers.openai]\nkey = \"k\"\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let said = [("ANTHROPIC_API_KEY", "k"), ("OLLAMA_BASE_URL", "http://127.0.0.1:11434/v1")];
+        let keys = Setup::read(home.path(), &environment(&said)).unwrap().keys;
+        let found: Vec<_> = keys.iter().map(|(provider, from)| (provider.as_str(), from.as_str())).collect();
+        assert_eq!(found, [("anthropic", "ANTHROPIC_API_KEY"), ("house", "config.toml"), ("openai", "config.toml")]);
         assert!(check("scripted/none").unwrap_err().hint.contains("demo"));
         assert!(check("acme/model").unwrap_err().message.contains("acme"));
     }

@@ -134,6 +134,36 @@ pub(crate) fn default_model(models: &Models) -> Option<ModelName> {
     usable.filter_map(|provider| format!("{}/{}", provider.name, provider.default_model?).parse().ok()).next()
 }
 
+/// A provider that is built in, whether it is set up or not.
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) protocol: &'static str,
+    pub(crate) base_url: &'static str,
+    pub(crate) key_variable: String,
+}
+
+/// The providers that are built in.
+pub(crate) fn known() -> impl Iterator<Item = Known> {
+    PROVIDERS.iter().map(|provider| Known {
+        name: provider.name,
+        protocol: provider.kind,
+        base_url: provider.base_url,
+        key_variable: format!("{}_API_KEY", provider.prefix),
+    })
+}
+
+/// Where each provider's key is from.
+pub(super) fn keys(
+    environment: &BTreeMap<String, String>,
+    files: &BTreeMap<String, ProviderFile>,
+) -> BTreeMap<String, String> {
+    let in_files = files.iter().filter(|(_, file)| file.key.as_ref().is_some_and(|key| !key.is_empty()));
+    let mut keys: BTreeMap<_, _> = in_files.map(|(name, _)| (name.clone(), "config.toml".to_owned())).collect();
+    let said = known().filter(|provider| get(environment, &provider.key_variable).is_some());
+    keys.extend(said.map(|provider| (provider.name.to_owned(), provider.key_variable)));
+    keys
+}
+
 /// The providers that are set up: with a key, or with a base URL of their own.
 pub(super) fn upstreams(
     environment: &BTreeMap<String, String>,

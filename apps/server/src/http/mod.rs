@@ -5,6 +5,7 @@ mod decisions;
 mod groups;
 mod holds;
 mod live;
+mod models;
 mod playbooks;
 mod reading;
 mod runs;
@@ -50,6 +51,8 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
         .routes(routes!(playbooks::list))
+        .routes(routes!(models::list))
+        .routes(routes!(models::test))
         .routes(routes!(channels::list, channels::open))
         .routes(routes!(channels::show))
         .routes(routes!(channels::ask))

@@ -9,6 +9,7 @@ mod gate;
 mod groups;
 mod life;
 mod live;
+mod models;
 mod playbooks;
 mod queue;
 mod reading;

@@ -129,6 +129,13 @@ impl Script {
         &self.name
     }
 
+    /// A role and a visit that a conversation is there for, whatever is said first if there is such a one.
+    pub fn a_part(&self) -> (&str, u32) {
+        let anyone = self.conversations.iter().find(|conversation| conversation.when.is_empty());
+        let part = anyone.or(self.conversations.first());
+        part.map_or(("", 1), |conversation| (&conversation.role, conversation.visit.unwrap_or(1)))
+    }
+
     /// The conversation that says most about when it is played: what the first message contains, then the visit. Of
     /// two that say as much, the first.
     pub(crate) fn conversation(&self, role: &str, visit: u32, opening: &str) -> Option<&Conversation> {

@@ -34,7 +34,7 @@ pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 /// The short path is good for as long as the descriptor is held.
-fn shorten(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+pub(crate) fn shorten(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let incomplete = || io::Error::from(io::ErrorKind::InvalidInput);
     let directory = path.parent().ok_or_else(incomplete)?;
     let name = path.file_name().ok_or_else(incomplete)?;

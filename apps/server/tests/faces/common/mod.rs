@@ -179,6 +179,7 @@ fn setup(home: &Path) -> Setup {
             search: None,
             shared: runner::SharedLimits::default(),
         },
+        keys: BTreeMap::new(),
     }
 }
 
