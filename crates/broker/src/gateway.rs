@@ -12,6 +12,7 @@ use crate::books::Books;
 use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
+use crate::mcp::McpDoors;
 use crate::money::Envelope;
 use crate::quota::Wall;
 use crate::retry::RetryPolicy;
@@ -35,6 +36,7 @@ pub struct Gateway {
     pub(crate) books: Arc<Books>,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) search: Option<Search>,
+    pub(crate) mcp: McpDoors,
 }
 
 pub(crate) enum Place {
@@ -72,6 +74,7 @@ impl Gateway {
             books: Arc::new(Books::new(envelope, log, notify)),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
+            mcp: McpDoors::new(grant.mcp)?,
         })
     }
 
