@@ -14,6 +14,7 @@ pub mod git;
 mod hand_in;
 mod hands;
 mod laid;
+mod mcp;
 mod models;
 mod observations;
 mod paths;
@@ -32,6 +33,7 @@ mod trouble;
 
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
+pub use mcp::{McpServers, McpSettings, McpSource};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use read::{ReadError, RunDiff};
 pub use settings::ForgeSettings;

@@ -3,6 +3,7 @@
 
 mod environment;
 mod limits;
+mod mcp;
 mod project;
 mod providers;
 mod user;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use broker::PriceTable;
 use domain::{Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
-use runner::Models;
+use runner::{McpServers, Models};
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, model_list, with_provider};
@@ -29,6 +30,8 @@ pub struct Setup {
     pub entry: EntryRule,
     /// Providers and scripts.
     pub models: Models,
+    /// MCP servers, and which role may use them.
+    pub mcp: McpServers,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -98,7 +101,8 @@ impl Setup {
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices, search } })
+        let mcp = mcp::servers(user.mcp, environment, &path)?;
+        Ok(Self { home: home.to_owned(), defaults, entry, models: Models { upstreams, scripts, prices, search }, mcp })
     }
 }
 

@@ -178,6 +178,7 @@ fn setup(home: &Path) -> Setup {
             prices: broker::prices::table(),
             search: None,
         },
+        mcp: runner::McpServers::default(),
     }
 }
 
