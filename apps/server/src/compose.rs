@@ -34,6 +34,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         home: home.path().to_owned(),
         program: wishes.program,
         models: wishes.setup.models.clone(),
+        mcp: wishes.setup.mcp.clone(),
         forge: wishes.forge,
         store: Arc::clone(&store),
         diary: DiarySink(Arc::new(move |page| scribe.keep(page))),

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::AgentError;
 use crate::loops::{self, Circle};
+use crate::mcp::Remote;
 use crate::outputs;
 use crate::shorten;
 use crate::tools::{Desk, Tool, WorkTool};
@@ -29,6 +30,8 @@ const LONGEST_REQUEST: usize = 1_000;
 enum Fate {
     Read(WorkTool),
     Change(WorkTool),
+    /// A server is asked.
+    Remote,
     /// It hands in: decided when the others are done.
     Block,
     /// It is not run; the model is told why.
@@ -58,6 +61,10 @@ impl Work<'_> {
                 Fate::Change(tool) => {
                     self.read(std::mem::take(&mut reads)).await?;
                     self.change(call, tool).await?;
+                }
+                Fate::Remote => {
+                    self.read(std::mem::take(&mut reads)).await?;
+                    self.call_server(call).await?;
                 }
                 Fate::Refused(words) => refused.push((call, words)),
                 Fate::Block => {}
@@ -104,15 +111,21 @@ impl Work<'_> {
             (Circle::No, Some(Tool::Work(_))) if !self.job.settings.leaves(&call.tool) => {
                 Fate::Refused(format!("`{}` was taken from this role in this project; do without it", call.tool))
             }
-            (Circle::No, Some(Tool::Work(tool))) => self.permitted(call, tool),
-            (Circle::No, None) => Fate::Refused(self.no_such_tool(&call.tool)),
+            (Circle::No, Some(Tool::Work(tool))) => {
+                let free = if tool.changes() { Fate::Change(tool) } else { Fate::Read(tool) };
+                self.permitted(call, tool.changes(), free)
+            }
+            (Circle::No, None) => match self.remote(call) {
+                Remote::Offered => self.permitted(call, true, Fate::Remote),
+                Remote::Refused(why) => Fate::Refused(why),
+                Remote::Unknown => Fate::Refused(self.no_such_tool(&call.tool)),
+            },
         }
     }
 
     /// A call that needs a person's yes gets what the person said; who may not ask is refused.
-    fn permitted(&self, call: &Call, tool: WorkTool) -> Fate {
-        let free = if tool.changes() { Fate::Change(tool) } else { Fate::Read(tool) };
-        let Some(what) = self.policy.question(&call.tool, tool.changes(), &call.input) else { return free };
+    fn permitted(&self, call: &Call, changes: bool, free: Fate) -> Fate {
+        let Some(what) = self.policy.question(&call.tool, changes, &call.input) else { return free };
         let what = shorten::one_line(&what, LONGEST_REQUEST);
         let (turn, number) = (self.conversation.turns(), self.conversation.place(call) + 1);
         let ask = HandIn::Permission { request: Permission::request(&what, turn, number) };
@@ -130,7 +143,8 @@ impl Work<'_> {
     }
 
     fn no_such_tool(&self, name: &str) -> String {
-        let names: Vec<&str> = Tool::of(&self.job).iter().map(|tool| tool.definition().name).collect();
+        let own = Tool::of(&self.job).into_iter().map(|tool| tool.definition().name);
+        let names: Vec<&str> = own.chain(self.servers.tools().iter().map(|tool| tool.name.as_str())).collect();
         format!("there is no tool `{name}`; the tools are: {}", names.join(", "))
     }
 
@@ -153,7 +167,11 @@ impl Work<'_> {
         self.record(Record::Begun { id: call.id.clone() })?;
         let begun = Instant::now();
         let (ok, output) = run(&self.desk, call, tool).await;
-        self.ran(Ran { call: call.clone(), ok, output, took: begun.elapsed() })
+        self.ran_one(call, ok, output, begun.elapsed())
+    }
+
+    pub(crate) fn ran_one(&mut self, call: &Call, ok: bool, output: String, took: Duration) -> Result<(), AgentError> {
+        self.ran(Ran { call: call.clone(), ok, output, took })
     }
 
     fn ran(&mut self, ran: Ran) -> Result<(), AgentError> {

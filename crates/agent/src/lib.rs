@@ -11,6 +11,7 @@ mod guidance;
 mod hand_in;
 mod lines;
 mod loops;
+mod mcp;
 mod model;
 mod observations;
 mod outputs;

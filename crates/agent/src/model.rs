@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::call_error::CallError;
 use crate::conversation::Conversation;
 use crate::events::Events;
+use crate::mcp::RemoteTool;
 use crate::request;
 use crate::tools::Offer;
 use crate::turns::{Answer, Call, Thought, Usage};
@@ -70,16 +71,17 @@ impl Model {
         Some(&next.name)
     }
 
-    /// Asks for the next answer; pieces of it are said as they come.
+    /// Asks for the next answer; pieces of it are said as they come. `more` are tools besides those of the offer.
     pub(crate) async fn answer(
         &self,
         conversation: &Conversation,
+        more: &[RemoteTool],
         turn: u32,
         events: &mut Events<'_>,
     ) -> Result<Answer, CallError> {
         let Choice { name, target, options } = &self.choices[self.current];
         let adapter = target.model.adapter_kind;
-        let request = request::build(&conversation.context(), self.offer, adapter, name);
+        let request = request::build(&conversation.context(), self.offer, more, adapter, name);
         let response = self.client.exec_chat_stream(target.clone(), request, Some(options)).await?;
         let mut stream = response.stream;
         while let Some(event) = stream.next().await {

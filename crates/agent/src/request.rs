@@ -7,11 +7,18 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
+use crate::mcp::RemoteTool;
 use crate::tools::{Offer, Tool};
 use crate::turns::{Answer, CallResult, Record, Thought};
 
 /// `model` is the one that is asked; what others thought is not shown to it.
-pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind, model: &str) -> ChatRequest {
+pub(crate) fn build(
+    records: &[Record],
+    offer: Offer,
+    more: &[RemoteTool],
+    adapter: AdapterKind,
+    model: &str,
+) -> ChatRequest {
     let mut messages = Vec::new();
     let mut results: Vec<&CallResult> = Vec::new();
     for record in records {
@@ -34,7 +41,8 @@ pub(crate) fn build(records: &[Record], offer: Offer, adapter: AdapterKind, mode
     if adapter == AdapterKind::Anthropic {
         mark_for_cache(&mut messages);
     }
-    ChatRequest::new(messages).with_tools(Tool::of(offer).into_iter().map(described).collect::<Vec<_>>())
+    let tools = Tool::of(offer).into_iter().map(described).chain(more.iter().map(remote));
+    ChatRequest::new(messages).with_tools(tools.collect::<Vec<_>>())
 }
 
 /// The prefix up to the last message will be sent again with the next turn, and with it the system prompt.
@@ -105,4 +113,8 @@ fn object(input: &Value) -> Value {
 fn described(tool: Tool) -> ModelTool {
     let definition = tool.definition();
     ModelTool::new(definition.name).with_description(definition.description).with_schema(definition.schema)
+}
+
+fn remote(tool: &RemoteTool) -> ModelTool {
+    ModelTool::new(tool.name.as_str()).with_description(&tool.description).with_schema(tool.schema.clone())
 }

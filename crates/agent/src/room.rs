@@ -22,6 +22,8 @@ pub(crate) struct Room {
     window: u64,
     /// Tokens of the tools' descriptions, which go with each request.
     tools: u64,
+    /// The same of tools that are not ours.
+    more: u64,
 }
 
 impl Room {
@@ -35,17 +37,27 @@ impl Room {
             counter: Counter::of(&job.model),
             window: job.context_tokens.unwrap_or_else(|| tokens::window(&job.model)),
             tools: bytes as u64 / 4,
+            more: 0,
         }
+    }
+
+    /// Descriptions of so many bytes go with each request besides our own.
+    pub(crate) fn add(&mut self, bytes: usize) {
+        self.more = bytes as u64 / 4;
+    }
+
+    fn described(self) -> u64 {
+        self.tools + self.more
     }
 
     /// Tokens of the next request when they are too many.
     fn too_many(self, records: &[Record]) -> Option<u64> {
         let most = compaction::limit(self.window);
         // A token has at least one byte: most conversations need no counting.
-        if Counter::Estimate(1.0).next_request(records, self.tools) <= most {
+        if Counter::Estimate(1.0).next_request(records, self.described()) <= most {
             return None;
         }
-        Some(self.counter.next_request(records, self.tools)).filter(|tokens| *tokens > most)
+        Some(self.counter.next_request(records, self.described())).filter(|tokens| *tokens > most)
     }
 }
 
@@ -60,7 +72,7 @@ impl Work<'_> {
 
     /// Condenses because the provider refused the request as too long. Whether anything was gained.
     pub(crate) async fn make_room_after(&mut self, reason: &str) -> Result<bool, AgentError> {
-        let tokens = self.room.counter.next_request(self.conversation.records(), self.room.tools);
+        let tokens = self.room.counter.next_request(self.conversation.records(), self.room.described());
         self.condense(tokens.min(self.room.window) / 4, reason).await
     }
 
@@ -86,7 +98,7 @@ impl Work<'_> {
         let mut nobody = io::sink();
         let asked = Conversation::new(vec![request]);
         let turn = self.conversation.turns() + 1;
-        match self.model.answer(&asked, turn, &mut Events::new(&mut nobody)).await {
+        match self.model.answer(&asked, self.servers.tools(), turn, &mut Events::new(&mut nobody)).await {
             Ok(answer) => Ok(Some(answer.text).filter(|text| !text.trim().is_empty())),
             // The next real call says what is wrong, if it still is.
             Err(CallError::Passing(_) | CallError::Lasting(_) | CallError::Quota { .. } | CallError::Budget { .. }) => {

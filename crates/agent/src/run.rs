@@ -8,6 +8,7 @@ use drivers::HandIn;
 
 use crate::conversation::Conversation;
 use crate::events::Events;
+use crate::mcp::Servers;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
 use crate::policy::Policy;
@@ -77,6 +78,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let mut work = Work {
         model: Model::new(&options.door, &job, conversation.last_model())?,
         desk: Arc::new(Desk::new(workspace, &options.session, &options.door, &job)),
+        servers: Servers::new(&job, &options.door),
         job,
         log,
         conversation,

@@ -17,6 +17,7 @@ use crate::conversation::{Conversation, Stand};
 use crate::events::Events;
 use crate::guidance;
 use crate::hand_in::{self, Siblings};
+use crate::mcp::Servers;
 use crate::model::Model;
 use crate::observations::ObservationLog;
 use crate::policy::Policy;
@@ -34,6 +35,7 @@ pub(crate) struct Work<'a> {
     pub(crate) job: Job,
     pub(crate) desk: Arc<Desk>,
     pub(crate) model: Model,
+    pub(crate) servers: Servers,
     pub(crate) log: TurnLog,
     pub(crate) conversation: Conversation,
     pub(crate) observations: ObservationLog,
@@ -55,6 +57,7 @@ impl Work<'_> {
     pub(crate) async fn run(&mut self) -> Result<HandIn, AgentError> {
         let resumed_turns = self.conversation.turns();
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
+        self.start_servers().await?;
         self.take_back()?;
         loop {
             match self.step().await? {
@@ -95,6 +98,7 @@ impl Work<'_> {
                 if !skills.is_empty() {
                     self.say(AgentEvent::Noted { text: format!("skills that fit: {}", skills.join(", ")) })?;
                 }
+                let user = self.servers.introduce(user);
                 self.record(Record::Opening { system, user })
             }
             Stand::ModelSpeaks => self.ask_model().await,
@@ -133,6 +137,7 @@ impl Work<'_> {
             let most = self.job.max_turns;
             return Ok(gave_up(format!("nothing was handed in within {most} model calls, the limit of this job")));
         }
+        self.refresh_servers().await?;
         self.make_room().await?;
         let mut tries = 0;
         let mut overflowed = false;
@@ -140,7 +145,7 @@ impl Work<'_> {
             self.say(AgentEvent::TurnStarted { turn })?;
             tries += 1;
             let begun = Instant::now();
-            match self.model.answer(&self.conversation, turn, &mut self.events).await {
+            match self.model.answer(&self.conversation, self.servers.tools(), turn, &mut self.events).await {
                 Ok(answer) => return self.answered(turn, answer, begun.elapsed()),
                 Err(CallError::Budget { reason, shortage }) => {
                     return Ok(Step::HandIn(HandIn::BudgetSpent { reason, shortage }));

@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -94,7 +94,9 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let mut router = Router::new()
         .route("/openai/v1/models", get(models).fallback(nowhere))
         .route("/v1/models", get(models).fallback(nowhere))
-        .route("/search", post(crate::search::door).fallback(nowhere));
+        .route("/search", post(crate::search::door).fallback(nowhere))
+        .route("/mcp/{name}", any(crate::mcp::door))
+        .route("/mcp/{name}/variables", post(crate::mcp::variables).fallback(nowhere));
     for (path, protocol, verb) in BODIES {
         router = router.route(path, door(Entrance::Body(protocol, verb)));
     }

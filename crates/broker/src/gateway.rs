@@ -12,6 +12,7 @@ use crate::books::Books;
 use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
+use crate::mcp::McpDoors;
 use crate::money::Envelope;
 use crate::purses::Purses;
 use crate::quota::Wall;
@@ -36,6 +37,7 @@ pub struct Gateway {
     pub(crate) books: Arc<Books>,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) search: Option<Search>,
+    pub(crate) mcp: McpDoors,
 }
 
 pub(crate) enum Place {
@@ -74,6 +76,7 @@ impl Gateway {
             books: Arc::new(Books::new(envelope, purses, log, notify).map_err(GrantError::Log)?),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
+            mcp: McpDoors::new(grant.mcp)?,
         })
     }
 

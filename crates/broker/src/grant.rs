@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mcp::{McpError, McpGrant};
 use crate::money::Micros;
 use crate::prices::Price;
 use crate::protocol::Protocol;
@@ -43,6 +44,9 @@ pub struct Grant {
     /// Where words may be looked up on the web; `None`: nowhere.
     #[serde(default)]
     pub search: Option<SearchGrant>,
+    /// MCP servers it may use.
+    #[serde(default)]
+    pub mcp: Vec<McpGrant>,
     /// Where the attempts of this machine count their calls per provider; without it no [`Limits`] are kept.
     #[serde(default)]
     pub limits_folder: Option<PathBuf>,
@@ -145,6 +149,8 @@ pub enum GrantError {
     Search(#[from] SearchError),
     #[error("the log of the calls cannot be kept")]
     Log(#[source] std::io::Error),
+    #[error(transparent)]
+    Mcp(#[from] McpError),
     #[error("the HTTP client for provider `{provider}` could not be set up")]
     Client {
         provider: String,
@@ -211,6 +217,7 @@ mod tests {
             retry: RetryPolicy::default(),
             max_calls: None,
             search: None,
+            mcp: Vec::new(),
             limits_folder: None,
         }
     }

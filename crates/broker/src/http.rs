@@ -172,7 +172,7 @@ fn behind_version(ask: &Ask, model: &str) -> String {
     }
 }
 
-fn is_loopback(base: &Url) -> bool {
+pub(crate) fn is_loopback(base: &Url) -> bool {
     match base.host_str() {
         Some("localhost") => true,
         Some(host) => {
@@ -183,7 +183,7 @@ fn is_loopback(base: &Url) -> bool {
 }
 
 /// The whole cause in one line, without the address (it may carry a token in its query).
-fn chain(error: reqwest::Error) -> String {
+pub(crate) fn chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = std::error::Error::source(&error);

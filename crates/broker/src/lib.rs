@@ -17,6 +17,8 @@
 //! | `POST …/messages/count_tokens`, `…:countTokens` | counting; free, so neither reserved nor recorded |
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
 //! | `POST /search` | a search on the web, if one was granted |
+//! | `POST, DELETE /mcp/{name}` | messages to an MCP server over HTTP, if it was granted |
+//! | `POST /mcp/{name}/variables` | the variables of an MCP server inside the sandbox, once |
 //!
 //! `"model": "provider/model"` picks the granted upstream of that provider; a bare model name
 //! goes to the first upstream that speaks the door's protocol.
@@ -77,6 +79,7 @@ mod door;
 mod gateway;
 mod grant;
 mod http;
+mod mcp;
 mod money;
 pub mod prices;
 mod protocol;
@@ -97,6 +100,7 @@ mod usage;
 
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
+pub use mcp::{McpError, McpGrant, McpReach};
 pub use money::Micros;
 pub use prices::{LongPrice, Price, PriceSource, PriceTable};
 pub use protocol::Protocol;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{RoleSettings, Skill};
+use crate::{McpServer, RoleSettings, Skill};
 
 /// The job, written by Holdpoint before each attempt.
 pub const JOB_FILE: &str = "job.json";
@@ -167,6 +167,9 @@ pub struct Job {
     /// Whether the broker can look words up on the web.
     #[serde(default)]
     pub web_search: bool,
+    /// MCP servers the user lets this role use.
+    #[serde(default)]
+    pub mcp: Vec<McpServer>,
     /// Tokens the model can take in at once; `None`: what is known of its family.
     #[serde(default)]
     pub context_tokens: Option<u64>,

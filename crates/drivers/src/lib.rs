@@ -5,6 +5,7 @@ mod event;
 mod guidance;
 mod hand_in;
 mod job;
+mod mcp;
 mod own;
 mod permission;
 mod role;
@@ -20,6 +21,7 @@ pub use job::{
     DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, ModelDoor, NOTES_FILE, OBSERVATIONS_FILE,
     Observation, ObservationKind, PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE,
 };
+pub use mcp::{MCP_PREFIX, McpServer, McpVariables, McpWay};
 pub use own::{Decoded, Own};
 pub use permission::Permission;
 pub use role::{RoleError, RoleSettings};

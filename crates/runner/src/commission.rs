@@ -22,7 +22,8 @@ use crate::trouble::Trouble;
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
-    let given = move |job: drivers::Job| drivers::Job { web_search, doors, ..job };
+    let mcp = hands.mcp.offered(&task.session.role);
+    let given = move |job: drivers::Job| drivers::Job { web_search, doors, mcp, ..job };
     let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
     prepared?;
     boundary("agent.prepared");
@@ -82,14 +83,15 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         retries,
         home: hands.paths.home().to_owned(),
     };
-    let grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
+    let mut grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
+    grant.mcp = hands.mcp.granted(&task.session.role);
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();
     Ok(Launch {
         spool: hands.paths.spool(&job.id, None),
         workspace: hands.paths.workspace(&run.id),
         session,
-        extra_ro: Vec::new(),
+        extra_ro: hands.mcp.readable(&task.session.role),
         hide: vec![hands.paths.home().to_owned()],
         argv: drivers::Own::argv(HOLDPOINT, &session_text, DOOR),
         env: BTreeMap::new(),

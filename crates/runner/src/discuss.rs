@@ -124,7 +124,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
-    let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
+    let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));
     let lay_out = move || {
         let user = UserRepo::open(&inner.project)?;
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
@@ -133,7 +133,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let job = Job { web_search, doors, ..job(&inner, &workspace, memory) };
+        let job = Job { web_search, doors, mcp, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         let path = session.join(JOB_FILE);
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
@@ -172,6 +172,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         minutes: None,
         max_turns: MAX_TURNS,
         web_search: false,
+        mcp: Vec::new(),
         fallbacks: Vec::new(),
         doors: BTreeMap::new(),
         context_tokens: None,
@@ -194,13 +195,14 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
     };
     let attempt = format!("{}/{}", talk.channel, talk.number);
     let who = Who { run: &talk.channel, attempt: &attempt, role: ROLE, visit: talk.number };
-    let grant = hands.models.grant_to(&who, [&talk.model], limits)?;
+    let mut grant = hands.models.grant_to(&who, [&talk.model], limits)?;
+    grant.mcp = hands.mcp.granted(ROLE);
     let session = place.session.display().to_string();
     Ok(Launch {
         spool: place.spool.clone(),
         workspace: place.workspace.clone(),
         session: place.session.clone(),
-        extra_ro: Vec::new(),
+        extra_ro: hands.mcp.readable(ROLE),
         hide: vec![hands.paths.home().to_owned()],
         argv: Own::argv(HOLDPOINT, &session, DOOR),
         env: BTreeMap::new(),

@@ -13,6 +13,7 @@ use engine::{DiarySink, EffectRunner, Job, SessionId, Store};
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::effects;
+use crate::mcp::McpServers;
 use crate::models::Models;
 use crate::paths::Paths;
 use crate::repos::wished_at;
@@ -27,6 +28,8 @@ pub struct HandsConfig {
     pub program: PathBuf,
     /// Keys, upstreams, scripts, prices.
     pub models: Models,
+    /// MCP servers, and which role may use them.
+    pub mcp: McpServers,
     /// How to open pull requests.
     pub forge: ForgeSettings,
     /// For reading logs; the hands never write it.
@@ -53,6 +56,7 @@ pub struct Hands {
     pub(crate) paths: Paths,
     pub(crate) program: PathBuf,
     pub(crate) models: Models,
+    pub(crate) mcp: McpServers,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
@@ -82,10 +86,10 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, forge, store, diary } = config;
+        let HandsConfig { home, program, models, mcp, forge, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
-        Arc::new(Self { paths, program, models, forge, store, diary, activity, lanes: Lanes::default() })
+        Arc::new(Self { paths, program, models, mcp, forge, store, diary, activity, lanes: Lanes::default() })
     }
 
     /// What agents do right now.

@@ -79,9 +79,17 @@ fn seed_index(paths: &Paths, job: &Job, session: &Path) -> io::Result<()> {
     publish(&stored, &own, &job.id.run)
 }
 
+/// Who could write in the session folder of an agent, besides itself and its commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Programs that are not ours: MCP servers.
+    Programs,
+    Nobody,
+}
+
 /// Keeps the index of an attempt for the next ones of the project. Only from agents that cannot run commands: what those
 /// leave behind was written by our own code alone.
-pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Trouble> {
+pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask, beside: Beside) -> Result<(), Trouble> {
     let writes = match brief::kind_of(&job.run, task)? {
         JobKind::Code | JobKind::Handoff | JobKind::Lead | JobKind::Pursue => true,
         JobKind::Spec
@@ -94,7 +102,11 @@ pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask) -> Result<
         | JobKind::Discuss => false,
     };
     let session = paths.session(&job.id.run, &task.session);
-    let kept = if writes { Ok(()) } else { keep_index(&session, &project_index(paths, job), &job.id.run) };
+    let kept = if writes || beside == Beside::Programs {
+        Ok(())
+    } else {
+        keep_index(&session, &project_index(paths, job), &job.id.run)
+    };
     if let Err(error) = kept {
         tracing::warn!(run = %job.id.run, %error, "the index of the project could not be kept");
     }

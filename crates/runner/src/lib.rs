@@ -14,6 +14,7 @@ pub mod git;
 mod hand_in;
 mod hands;
 mod laid;
+mod mcp;
 mod models;
 mod observations;
 mod past;
@@ -35,6 +36,7 @@ mod try_model;
 
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
+pub use mcp::{McpServers, McpSettings, McpSource};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use purses::SharedLimits;
 pub use read::{ReadError, RunDiff};

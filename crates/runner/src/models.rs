@@ -136,6 +136,7 @@ impl Models {
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
             search: self.search.clone(),
+            mcp: Vec::new(),
             limits_folder: Some(limits.home.join("providers")),
         })
     }
@@ -225,6 +226,7 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         retry: RetryPolicy::default(),
         max_calls: Some(0),
         search: None,
+        mcp: Vec::new(),
         limits_folder: None,
     }
 }

@@ -3,6 +3,7 @@
 
 mod environment;
 mod limits;
+mod mcp;
 mod project;
 mod providers;
 mod user;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use broker::PriceTable;
 use domain::{Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
-use runner::Models;
+use runner::{McpServers, Models};
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
@@ -31,6 +32,8 @@ pub struct Setup {
     pub models: Models,
     /// Provider to where its key was found: a variable's name or a file's, never the key.
     pub keys: BTreeMap<String, String>,
+    /// MCP servers, and which role may use them.
+    pub mcp: McpServers,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -102,8 +105,9 @@ impl Setup {
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
+        let mcp = mcp::servers(user.mcp, environment, &path)?;
         let models = Models { upstreams, scripts, prices, search, shared };
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys })
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp })
     }
 }
 

@@ -139,6 +139,10 @@ mod tests {
         let misplaced = ProjectFile::parse(r#"{"requireApprovalFor": ["planning"]}"#).unwrap_err();
         assert!(misplaced.contains("unknown field `requireApprovalFor`"), "{misplaced}");
         let misspelt = ProjectFile::parse(r#"{"git": {"automerge": false}}"#).unwrap_err();
+        for asked in [r#"{"mcp": {"x": {"command": ["sh"]}}}"#, r#"{"mcpServers": {}}"#] {
+            let servers = ProjectFile::parse(asked).unwrap_err();
+            assert!(servers.contains("unknown field `mcp"), "a repository names no MCP servers: {servers}");
+        }
         assert!(misspelt.contains("unknown field `automerge`") && misspelt.contains("`autoMerge`"), "{misspelt}");
     }
 }

@@ -9,6 +9,7 @@ use domain::Micros;
 use runner::SharedLimits;
 use serde::Deserialize;
 
+use super::mcp::McpFile;
 use super::{Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
@@ -28,6 +29,7 @@ pub(super) struct UserFile {
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
     pub(super) search: Option<SearchFile>,
+    pub(super) mcp: BTreeMap<String, McpFile>,
 }
 
 /// `[search]`: where agents may look words up on the web.

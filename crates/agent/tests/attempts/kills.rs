@@ -20,7 +20,7 @@ async fn as_a_process() {
 }
 
 /// The agent as Holdpoint starts it: something that can be killed at any instruction.
-fn start(fake: &Fake) -> Child {
+pub(crate) fn start(fake: &Fake) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["kills::as_a_process", "--exact", "--ignored", "--nocapture"])
         .env(FOLDER, fake.folder.path())
@@ -31,7 +31,7 @@ fn start(fake: &Fake) -> Child {
         .unwrap()
 }
 
-async fn kill(mut child: Child) {
+pub(crate) async fn kill(mut child: Child) {
     child.start_kill().unwrap();
     child.wait().await.unwrap();
 }

@@ -9,4 +9,5 @@ mod people;
 mod project;
 mod renames;
 mod room;
+mod servers;
 mod troubles;

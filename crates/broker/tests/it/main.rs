@@ -9,6 +9,7 @@ mod genai_client;
 mod hostile;
 mod kit;
 mod limits;
+mod mcp;
 mod passing;
 mod quota;
 mod retrying;

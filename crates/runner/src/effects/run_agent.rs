@@ -13,7 +13,7 @@ use crate::commission;
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
-use crate::laid;
+use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
 use crate::shim::How;
@@ -33,7 +33,8 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
     let end = conclude(hands, job, task, &session, &spool, &ended).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
-    hands.blocking(&job.id.run, move || laid::store_index(&paths, &inner, &inner_task)).await?;
+    let beside = if hands.mcp.has_processes(&task.session.role) { Beside::Programs } else { Beside::Nobody };
+    hands.blocking(&job.id.run, move || laid::store_index(&paths, &inner, &inner_task, beside)).await?;
     let wip = match &end {
         AgentEnd::Submitted(_) => None,
         AgentEnd::Asked { .. }

@@ -4,6 +4,7 @@
 mod asks;
 mod by_hand;
 mod goal;
+mod mcp;
 mod providers;
 mod staged;
 mod task;

@@ -13,7 +13,7 @@ use testkit::{MemoryStore, samples};
 
 pub(crate) struct World {
     folder: TempDir,
-    engine: Engine,
+    pub(crate) engine: Engine,
     pub(crate) hands: Arc<Hands>,
     /// Holds that went on by themselves.
     pub(crate) passed: Mutex<Vec<Hold>>,
@@ -26,6 +26,15 @@ impl World {
 
     /// With providers beside the script.
     pub(crate) fn with(script: &str, upstreams: BTreeMap<String, UpstreamSettings>) -> Self {
+        Self::with_mcp(script, upstreams, runner::McpServers::default())
+    }
+
+    /// With MCP servers besides.
+    pub(crate) fn with_mcp(
+        script: &str,
+        upstreams: BTreeMap<String, UpstreamSettings>,
+        mcp: runner::McpServers,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
         std::fs::create_dir(&repo).unwrap();
@@ -46,6 +55,7 @@ impl World {
                 search: None,
                 shared: runner::SharedLimits::default(),
             },
+            mcp,
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
             diary: engine::DiarySink::none(),

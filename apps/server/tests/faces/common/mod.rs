@@ -180,6 +180,7 @@ fn setup(home: &Path) -> Setup {
             shared: runner::SharedLimits::default(),
         },
         keys: BTreeMap::new(),
+        mcp: runner::McpServers::default(),
     }
 }
 

@@ -1,0 +1,139 @@
+//! MCP servers from the user's configuration: which role may use which, as the job, the grant and the sandbox are told.
+//! Never takes one from a repository.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use broker::{McpGrant, McpReach, Secret};
+use drivers::{McpServer, McpVariables, McpWay};
+
+/// All of them. `Debug` shows no secret.
+#[derive(Debug, Clone, Default)]
+pub struct McpServers(pub Vec<McpSettings>);
+
+/// One server.
+#[derive(Debug, Clone)]
+pub struct McpSettings {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub way: McpSource,
+    /// Who may use it; nobody else.
+    pub roles: Vec<String>,
+    /// Of its tools only these; `None`: all.
+    pub tools: Option<Vec<String>>,
+    /// How long one call may take.
+    pub timeout_seconds: u64,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub enum McpSource {
+    /// A program, started inside the sandbox of each agent that may use it.
+    Process {
+        /// Program and arguments.
+        command: Vec<String>,
+        /// Variables it gets, with their values.
+        variables: BTreeMap<String, Secret>,
+        /// What it must be able to read beside what every agent can.
+        read: Vec<PathBuf>,
+    },
+    /// An address, reached from outside the sandbox.
+    Http {
+        /// The address.
+        url: String,
+        /// Headers that go with every message.
+        headers: BTreeMap<String, Secret>,
+    },
+}
+
+impl McpSettings {
+    /// What the broker is told.
+    #[must_use]
+    pub fn grant(&self) -> McpGrant {
+        let reach = match &self.way {
+            McpSource::Process { variables, .. } => McpReach::Process { variables: variables.clone() },
+            McpSource::Http { url, headers } => {
+                McpReach::Http { url: url.clone(), headers: headers.clone(), seconds: self.timeout_seconds }
+            }
+        };
+        McpGrant { name: self.name.clone(), reach }
+    }
+
+    fn offer(&self) -> McpServer {
+        let way = match &self.way {
+            McpSource::Process { command, variables, .. } => McpWay::Process {
+                command: command.clone(),
+                variables: if variables.is_empty() { McpVariables::None } else { McpVariables::Asked },
+            },
+            McpSource::Http { .. } => McpWay::Http,
+        };
+        let (name, tools) = (self.name.clone(), self.tools.clone());
+        McpServer { name, way, tools, timeout_seconds: self.timeout_seconds }
+    }
+}
+
+impl McpServers {
+    fn of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a McpSettings> {
+        self.0.iter().filter(move |server| server.roles.iter().any(|allowed| allowed == role))
+    }
+
+    /// What the agent is told.
+    pub(crate) fn offered(&self, role: &str) -> Vec<McpServer> {
+        self.of(role).map(McpSettings::offer).collect()
+    }
+
+    /// What its broker may do.
+    pub(crate) fn granted(&self, role: &str) -> Vec<McpGrant> {
+        self.of(role).map(McpSettings::grant).collect()
+    }
+
+    /// What its sandbox shows besides. A folder that is not there is no reason to start no agent.
+    pub(crate) fn readable(&self, role: &str) -> Vec<PathBuf> {
+        let read = self.of(role).flat_map(|server| match &server.way {
+            McpSource::Process { read, .. } => read.as_slice(),
+            McpSource::Http { .. } => &[],
+        });
+        read.filter(|path| path.exists()).cloned().collect()
+    }
+
+    /// Whether programs that are not ours run beside the agent of a role.
+    pub(crate) fn has_processes(&self, role: &str) -> bool {
+        self.of(role).any(|server| matches!(server.way, McpSource::Process { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(name: &str, roles: &[&str], way: McpSource) -> McpSettings {
+        let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+        McpSettings { name: name.into(), way, roles, tools: None, timeout_seconds: 60 }
+    }
+
+    #[test]
+    fn only_a_role_that_is_named_gets_a_server_and_no_secret_reaches_the_job() {
+        let secret = || BTreeMap::from([("TOKEN".to_owned(), Secret::new("s3cret"))]);
+        let process = McpSource::Process {
+            command: vec!["tool".into()],
+            variables: secret(),
+            read: vec!["/usr".into(), "/no/such/folder".into()],
+        };
+        let http = McpSource::Http { url: "https://x.example/mcp".into(), headers: secret() };
+        let servers = McpServers(vec![
+            server("local", &["implementer"], process),
+            server("docs", &["planner", "implementer"], http),
+            server("nobody", &[], McpSource::Http { url: "https://y.example".into(), headers: BTreeMap::new() }),
+        ]);
+        let names = |role: &str| servers.offered(role).into_iter().map(|server| server.name).collect::<Vec<_>>();
+        assert_eq!(names("implementer"), ["local", "docs"]);
+        assert_eq!((names("planner"), names("reviewer")), (vec!["docs".to_owned()], Vec::new()));
+        assert_eq!(servers.granted("planner").len(), 1);
+        assert_eq!(servers.readable("implementer"), [PathBuf::from("/usr")]);
+        assert!(servers.has_processes("implementer") && !servers.has_processes("planner"));
+        let job = serde_json::to_string(&servers.offered("implementer")).unwrap();
+        assert!(!job.contains("s3cret") && !job.contains("x.example"), "{job}");
+        assert!(!format!("{servers:?}").contains("s3cret"));
+    }
+}
