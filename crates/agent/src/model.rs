@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use drivers::{Job, ModelDoor};
+use drivers::{Job, ModelDoor, RoleSettings};
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatOptions, ChatStreamEvent, ContentPart, StreamEnd};
@@ -33,6 +33,8 @@ pub(crate) struct Model {
     choices: Vec<Choice>,
     current: usize,
     offer: Offer,
+    /// Tools of the offer that were taken from the role.
+    settings: RoleSettings,
 }
 
 /// One of them, and how it is spoken to.
@@ -61,7 +63,7 @@ impl Model {
         let names = [&job.model].into_iter().chain(&job.fallbacks);
         let choices: Vec<Choice> = names.map(|name| Choice::new(name, job)).collect();
         let current = last.and_then(|last| choices.iter().position(|choice| choice.name == last)).unwrap_or(0);
-        Ok(Self { client, choices, current, offer: job.into() })
+        Ok(Self { client, choices, current, offer: job.into(), settings: job.settings.clone() })
     }
 
     /// Goes to the next model, if there is one; tells which.
@@ -81,7 +83,8 @@ impl Model {
     ) -> Result<Answer, CallError> {
         let Choice { name, target, options } = &self.choices[self.current];
         let adapter = target.model.adapter_kind;
-        let request = request::build(&conversation.context(), self.offer, more, adapter, name);
+        let context = conversation.context();
+        let request = request::build(&context, self.offer, &self.settings, more, adapter, name);
         let response = self.client.exec_chat_stream(target.clone(), request, Some(options)).await?;
         let mut stream = response.stream;
         while let Some(event) = stream.next().await {

@@ -1,5 +1,6 @@
 //! Records of a conversation as a request of the model library. Pure.
 
+use drivers::RoleSettings;
 use genai::adapter::AdapterKind;
 use genai::chat::{
     CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool as ModelTool, ToolCall,
@@ -15,6 +16,7 @@ use crate::turns::{Answer, CallResult, Record, Thought};
 pub(crate) fn build(
     records: &[Record],
     offer: Offer,
+    settings: &RoleSettings,
     more: &[RemoteTool],
     adapter: AdapterKind,
     model: &str,
@@ -41,7 +43,12 @@ pub(crate) fn build(
     if adapter == AdapterKind::Anthropic {
         mark_for_cache(&mut messages);
     }
-    let tools = Tool::of(offer).into_iter().map(described).chain(more.iter().map(remote));
+    // A model is not offered what would be refused; what hands in and asks always stays.
+    let left = |tool: &Tool| match tool {
+        Tool::Work(_) => settings.leaves(tool.definition().name),
+        Tool::Block(_) => true,
+    };
+    let tools = Tool::of(offer).into_iter().filter(left).map(described).chain(more.iter().map(remote));
     ChatRequest::new(messages).with_tools(tools.collect::<Vec<_>>())
 }
 

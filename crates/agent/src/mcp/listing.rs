@@ -213,7 +213,7 @@ mod tests {
         let some = McpServer { tools: Some(vec!["find".into(), "read".into(), "fly".into()]), ..server() };
         let role = |tools: &[&str]| RoleSettings {
             tools: Some(tools.iter().map(|tool| (*tool).to_owned()).collect()),
-            instructions: None,
+            ..RoleSettings::default()
         };
         let left = |role: &RoleSettings| {
             read(&some, role, &listed).tools.into_iter().map(|tool| tool.own_name).collect::<Vec<_>>()
