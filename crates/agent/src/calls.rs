@@ -14,7 +14,7 @@ use crate::AgentError;
 use crate::loops::{self, Circle};
 use crate::outputs;
 use crate::shorten;
-use crate::tools::{Desk, Tool, WorkTool};
+use crate::tools::{Desk, GoalTool, Tool, WorkTool};
 use crate::turns::{By, Call, CallResult, Record};
 use crate::work::{Step, Work, gave_up};
 
@@ -29,6 +29,8 @@ const LONGEST_REQUEST: usize = 1_000;
 enum Fate {
     Read(WorkTool),
     Change(WorkTool),
+    /// It works on the conversation itself.
+    Goal(GoalTool),
     /// It hands in: decided when the others are done.
     Block,
     /// It is not run; the model is told why.
@@ -58,6 +60,12 @@ impl Work<'_> {
                 Fate::Change(tool) => {
                     self.read(std::mem::take(&mut reads)).await?;
                     self.change(call, tool).await?;
+                }
+                Fate::Goal(tool) => {
+                    self.read(std::mem::take(&mut reads)).await?;
+                    if let Step::HandIn(hand_in) = self.pursue(call, tool).await? {
+                        return Ok(Step::HandIn(hand_in));
+                    }
                 }
                 Fate::Refused(words) => refused.push((call, words)),
                 Fate::Block => {}
@@ -89,7 +97,12 @@ impl Work<'_> {
             ));
         }
         let tool = Tool::named(&self.job, &call.tool);
-        let repeats = matches!(tool, Some(Tool::Work(tool)) if tool.repeats());
+        let repeats = match tool {
+            Some(Tool::Work(tool)) => tool.repeats(),
+            // A sub-agent goes on where it was; the others only look.
+            Some(Tool::Goal(_)) => true,
+            Some(Tool::Block(_)) | None => false,
+        };
         if self.conversation.was_begun(call) && !repeats {
             return Fate::Refused(format!(
                 "interrupted: the agent was stopped while `{}` ran, so it may have been done whole, in part or not at \
@@ -100,11 +113,18 @@ impl Work<'_> {
         match (loops::judge(self.conversation.records(), call), tool) {
             (Circle::Ended(reason), _) => Fate::Stuck(reason),
             (Circle::Warned(_) | Circle::No, Some(Tool::Block(_))) => Fate::Block,
-            (Circle::Warned(words), Some(Tool::Work(_)) | None) => Fate::Refused(words),
+            (Circle::Warned(words), Some(Tool::Work(_) | Tool::Goal(_)) | None) => Fate::Refused(words),
+            (Circle::No, Some(Tool::Goal(GoalTool::Delegate))) if !self.job.settings.leaves(&call.tool) => {
+                Fate::Refused("`delegate` was taken from this role in this project; do it yourself".to_owned())
+            }
+            (Circle::No, Some(Tool::Goal(tool))) => Fate::Goal(tool),
             (Circle::No, Some(Tool::Work(_))) if !self.job.settings.leaves(&call.tool) => {
                 Fate::Refused(format!("`{}` was taken from this role in this project; do without it", call.tool))
             }
-            (Circle::No, Some(Tool::Work(tool))) => self.permitted(call, tool),
+            (Circle::No, Some(Tool::Work(tool))) => match self.unplanned(tool) {
+                Some(words) => Fate::Refused(words),
+                None => self.permitted(call, tool),
+            },
             (Circle::No, None) => Fate::Refused(self.no_such_tool(&call.tool)),
         }
     }
@@ -149,6 +169,7 @@ impl Work<'_> {
     }
 
     async fn change(&mut self, call: &Call, tool: WorkTool) -> Result<(), AgentError> {
+        self.begin_acting(tool)?;
         self.started(call)?;
         self.record(Record::Begun { id: call.id.clone() })?;
         let begun = Instant::now();
@@ -202,7 +223,7 @@ impl Work<'_> {
                 millis: result.millis,
             })?;
         }
-        Ok(())
+        self.advance()
     }
 }
 

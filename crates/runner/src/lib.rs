@@ -11,6 +11,7 @@ mod discuss;
 mod effects;
 pub mod forge;
 pub mod git;
+mod goal;
 mod hand_in;
 mod hands;
 mod laid;
@@ -28,6 +29,7 @@ pub mod sandbox;
 mod settings;
 pub mod shim;
 mod specs;
+mod steps;
 mod trouble;
 
 pub use discuss::{Talk, Talked, Watch};

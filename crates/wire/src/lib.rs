@@ -5,6 +5,7 @@
 mod batch;
 mod channel;
 mod exit;
+mod goal;
 mod live;
 mod problem;
 mod request;
@@ -15,6 +16,7 @@ mod view;
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use exit::ExitCode;
+pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
 pub use problem::{Fault, Problem};
 pub use request::{

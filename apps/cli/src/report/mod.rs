@@ -4,6 +4,7 @@
 mod clean;
 pub(crate) mod compare;
 pub(crate) mod fact;
+pub(crate) mod goal;
 pub(crate) mod hold;
 pub(crate) mod markdown;
 pub(crate) mod playbook;
