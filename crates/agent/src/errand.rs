@@ -25,7 +25,7 @@ const MOST_TURNS: u32 = 30;
 const LONGEST: usize = 16 * 1024;
 
 /// What came back, or what ended everything.
-type Returned = Result<Result<String, ToolError>, HandIn>;
+type Returned = Result<Result<String, ToolError>, Box<HandIn>>;
 
 impl Work<'_> {
     /// Lets a sub-agent work until it hands in.
@@ -122,7 +122,9 @@ fn returned(hand_in: HandIn) -> Returned {
             let asked: Vec<&str> = questions.iter().map(|question| question.question.as_str()).collect();
             refuse(format!("the sub-agent ended with questions: {}", asked.join(" / ")))
         }
-        ended @ (HandIn::ModelFailed { .. } | HandIn::QuotaSpent { .. } | HandIn::BudgetSpent { .. }) => Err(ended),
+        ended @ (HandIn::ModelFailed { .. } | HandIn::QuotaSpent { .. } | HandIn::BudgetSpent { .. }) => {
+            Err(Box::new(ended))
+        }
         other @ (HandIn::Plan(_)
         | HandIn::Tasks(_)
         | HandIn::Scope(_)

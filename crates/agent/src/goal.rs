@@ -108,7 +108,7 @@ impl Work<'_> {
                     match self.send_out(call, errand).await? {
                         Ok(done) => done,
                         // The models or the money are gone for everybody; the call goes on where it stands.
-                        Err(hand_in) => return Ok(Step::HandIn(hand_in)),
+                        Err(hand_in) => return Ok(Step::HandIn(*hand_in)),
                     }
                 }
             },

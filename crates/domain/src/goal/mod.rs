@@ -157,7 +157,7 @@ impl Run {
             | Work::Delegate { .. } => None,
         });
         // Of several, the one that is worked on, or was last.
-        let (state, iterations) = pursued.filter(|(state, _)| state.visits > 0).last()?;
+        let (state, iterations) = pursued.rev().find(|(state, _)| state.visits > 0)?;
         let at_work = self.goal.phase.is_some() || (self.agent().is_some() && state.completed_at.is_none());
         Some(GoalStand {
             iteration: state.iterations + u32::from(at_work),
