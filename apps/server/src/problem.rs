@@ -150,6 +150,8 @@ impl From<Rejection> for Failure {
             | Rejection::EffectNotOpen(_)
             | Rejection::WrongOutcome(_)
             | Rejection::CallCounted(..)
+            | Rejection::StepKnown(..)
+            | Rejection::BadPhase { .. }
             | Rejection::TimerGone => conflict("not_open", "look at the run again"),
         }
     }

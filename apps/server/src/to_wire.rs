@@ -1,5 +1,6 @@
 //! From what we know to what is shown.
 
+mod goal;
 mod talk;
 mod work;
 
@@ -63,6 +64,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         assumptions: Vec::new(),
         conversation: Vec::new(),
         reflections: Vec::new(),
+        goal: None,
         pull_request: None,
         checkpoints: Vec::new(),
         version: row.version,
@@ -81,6 +83,7 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.task = run.opened().parent.as_ref().map(|parent| parent.task.clone());
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
+    view.goal = goal::goal(run);
     view
 }
 
@@ -222,6 +225,9 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::TaskStrayed { .. }
         | Event::PulseCompleted { .. }
         | Event::ReflectionRecorded { .. }
+        | Event::GoalPhaseEntered { .. }
+        | Event::GoalTasksPlanned { .. }
+        | Event::GoalTaskUpdated { .. }
         | Event::PrOpened { .. }
         | Event::AutoAdvanced { .. }
         | Event::AgentCrashed { .. }
@@ -247,7 +253,7 @@ fn activity_name(event: &AgentEvent) -> LiveName {
         AgentEvent::ToolStarted { .. } => LiveName::TurnToolStarted,
         AgentEvent::ToolCompleted { .. } => LiveName::TurnToolCompleted,
         AgentEvent::TurnCompleted { .. } => LiveName::TurnCompleted,
-        AgentEvent::Noted { .. } => LiveName::SessionNote,
+        AgentEvent::Noted { .. } | AgentEvent::Pursued { .. } => LiveName::SessionNote,
         AgentEvent::Trouble { .. } => LiveName::SessionError,
         AgentEvent::Ended { .. } => LiveName::SessionCompleted,
     }

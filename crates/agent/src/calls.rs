@@ -15,7 +15,7 @@ use crate::loops::{self, Circle};
 use crate::mcp::Remote;
 use crate::outputs;
 use crate::shorten;
-use crate::tools::{Desk, Tool, WorkTool};
+use crate::tools::{Desk, GoalTool, Tool, WorkTool};
 use crate::turns::{By, Call, CallResult, Record};
 use crate::work::{Step, Work, gave_up};
 
@@ -32,6 +32,8 @@ enum Fate {
     Change(WorkTool),
     /// A server is asked.
     Remote,
+    /// It works on the conversation itself.
+    Goal(GoalTool),
     /// It hands in: decided when the others are done.
     Block,
     /// It is not run; the model is told why.
@@ -66,6 +68,12 @@ impl Work<'_> {
                     self.read(std::mem::take(&mut reads)).await?;
                     self.call_server(call).await?;
                 }
+                Fate::Goal(tool) => {
+                    self.read(std::mem::take(&mut reads)).await?;
+                    if let Step::HandIn(hand_in) = self.pursue(call, tool).await? {
+                        return Ok(Step::HandIn(hand_in));
+                    }
+                }
                 Fate::Refused(words) => refused.push((call, words)),
                 Fate::Block => {}
                 Fate::Ask(ask) => {
@@ -96,7 +104,12 @@ impl Work<'_> {
             ));
         }
         let tool = Tool::named(&self.job, &call.tool);
-        let repeats = matches!(tool, Some(Tool::Work(tool)) if tool.repeats());
+        let repeats = match tool {
+            Some(Tool::Work(tool)) => tool.repeats(),
+            // A sub-agent goes on where it was; the others only look.
+            Some(Tool::Goal(_)) => true,
+            Some(Tool::Block(_)) | None => false,
+        };
         if self.conversation.was_begun(call) && !repeats {
             return Fate::Refused(format!(
                 "interrupted: the agent was stopped while `{}` ran, so it may have been done whole, in part or not at \
@@ -107,14 +120,21 @@ impl Work<'_> {
         match (loops::judge(self.conversation.records(), call), tool) {
             (Circle::Ended(reason), _) => Fate::Stuck(reason),
             (Circle::Warned(_) | Circle::No, Some(Tool::Block(_))) => Fate::Block,
-            (Circle::Warned(words), Some(Tool::Work(_)) | None) => Fate::Refused(words),
+            (Circle::Warned(words), Some(Tool::Work(_) | Tool::Goal(_)) | None) => Fate::Refused(words),
+            (Circle::No, Some(Tool::Goal(GoalTool::Delegate))) if !self.job.settings.leaves(&call.tool) => {
+                Fate::Refused("`delegate` was taken from this role in this project; do it yourself".to_owned())
+            }
+            (Circle::No, Some(Tool::Goal(tool))) => Fate::Goal(tool),
             (Circle::No, Some(Tool::Work(_))) if !self.job.settings.leaves(&call.tool) => {
                 Fate::Refused(format!("`{}` was taken from this role in this project; do without it", call.tool))
             }
-            (Circle::No, Some(Tool::Work(tool))) => {
-                let free = if tool.changes() { Fate::Change(tool) } else { Fate::Read(tool) };
-                self.permitted(call, tool.changes(), free)
-            }
+            (Circle::No, Some(Tool::Work(tool))) => match self.unplanned(tool) {
+                Some(words) => Fate::Refused(words),
+                None => {
+                    let free = if tool.changes() { Fate::Change(tool) } else { Fate::Read(tool) };
+                    self.permitted(call, tool.changes(), free)
+                }
+            },
             (Circle::No, None) => match self.remote(call) {
                 Remote::Offered => self.permitted(call, true, Fate::Remote),
                 Remote::Refused(why) => Fate::Refused(why),
@@ -163,6 +183,7 @@ impl Work<'_> {
     }
 
     async fn change(&mut self, call: &Call, tool: WorkTool) -> Result<(), AgentError> {
+        self.begin_acting(tool)?;
         self.started(call)?;
         self.record(Record::Begun { id: call.id.clone() })?;
         let begun = Instant::now();
@@ -220,7 +241,7 @@ impl Work<'_> {
                 millis: result.millis,
             })?;
         }
-        Ok(())
+        self.advance()
     }
 }
 

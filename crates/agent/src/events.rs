@@ -23,6 +23,8 @@ pub(crate) struct Events<'a> {
     pending: Pending,
     text: String,
     since: Instant,
+    /// Of which sub-agent it tells.
+    of: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -39,7 +41,22 @@ enum Pending {
 
 impl<'a> Events<'a> {
     pub(crate) fn new(out: &'a mut (dyn Write + Send)) -> Self {
-        Self { out, kept: None, turn: 0, pending: Pending::Message, text: String::new(), since: Instant::now() }
+        Self {
+            out,
+            kept: None,
+            turn: 0,
+            pending: Pending::Message,
+            text: String::new(),
+            since: Instant::now(),
+            of: None,
+        }
+    }
+
+    /// A voice for a sub-agent: what it does is told as notes of this conversation, and its pieces of text are not.
+    pub(crate) fn of_sub_agent(&mut self, of: &'static str) -> Events<'_> {
+        // Kept only while it can be: what is said matters more than the copy of it.
+        let kept = self.kept.as_ref().and_then(|file| file.try_clone().ok());
+        Events { kept, of: Some(of), ..Events::new(&mut *self.out) }
     }
 
     /// Keeps everything said from now on in a file, also what a cut answer had said.
@@ -53,7 +70,13 @@ impl<'a> Events<'a> {
     /// Says one thing now, after whatever was still gathered.
     pub(crate) fn say(&mut self, event: &AgentEvent) -> io::Result<()> {
         self.flush()?;
-        self.line(event)
+        match self.of {
+            None => self.line(event),
+            Some(of) => match told(event) {
+                Some(words) => self.line(&AgentEvent::Noted { text: format!("sub-agent ({of}) {words}") }),
+                None => Ok(()),
+            },
+        }
     }
 
     pub(crate) fn message(&mut self, turn: u32, piece: &str) -> io::Result<()> {
@@ -70,6 +93,9 @@ impl<'a> Events<'a> {
             return Ok(());
         }
         let text = std::mem::take(&mut self.text);
+        if self.of.is_some() {
+            return Ok(());
+        }
         let turn = self.turn;
         self.line(&match self.pending {
             Pending::Message => AgentEvent::MessageDelta { turn, text },
@@ -97,6 +123,26 @@ impl<'a> Events<'a> {
         }
         self.out.write_all(&line)?;
         self.out.flush()
+    }
+}
+
+/// What of a sub-agent's doings is told.
+fn told(event: &AgentEvent) -> Option<String> {
+    match event {
+        AgentEvent::SessionStarted { resumed_turns: 0 } => Some("begins".to_owned()),
+        AgentEvent::SessionStarted { resumed_turns } => Some(format!("goes on after turn {resumed_turns}")),
+        AgentEvent::TurnCompleted { turn, input_tokens, output_tokens } => {
+            Some(format!("turn {turn}: {input_tokens} tokens in, {output_tokens} out"))
+        }
+        AgentEvent::ToolStarted { tool, input, .. } => Some(format!("calls {tool} {input}")),
+        AgentEvent::ToolCompleted { tool, ok: false, output, .. } => Some(format!("{tool} failed: {output}")),
+        AgentEvent::Noted { text } | AgentEvent::Trouble { message: text } => Some(text.clone()),
+        AgentEvent::ToolCompleted { .. }
+        | AgentEvent::TurnStarted { .. }
+        | AgentEvent::MessageDelta { .. }
+        | AgentEvent::ThoughtDelta { .. }
+        | AgentEvent::Pursued { .. }
+        | AgentEvent::Ended { .. } => None,
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Siblings {
 pub(crate) fn decide<'a>(kind: JobKind, calls: &'a [Call], siblings: Siblings) -> Decided<'a> {
     let read = |call: &'a Call| match Tool::named(kind, &call.tool) {
         Some(Tool::Block(tool)) => Some((call, tool, tool.hand_in(&call.input))),
-        Some(Tool::Work(_)) | None => None,
+        Some(Tool::Work(_) | Tool::Goal(_)) | None => None,
     };
     let read: Vec<_> = calls.iter().filter_map(read).collect();
     let called = |wanted: BlockTool| read.iter().any(|(_, tool, _)| *tool == wanted);

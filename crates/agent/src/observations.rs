@@ -43,6 +43,13 @@ impl ObservationLog {
     }
 }
 
+/// What was seen after the last good call of a tool.
+pub(crate) fn since_last(records: &[Record], tool: &str) -> Vec<Observation> {
+    let all = all(records);
+    let last = all.iter().rposition(|seen| seen.source == tool && seen.success);
+    all.into_iter().skip(last.map_or(0, |at| at + 1)).collect()
+}
+
 fn all(records: &[Record]) -> Vec<Observation> {
     let mut all = Vec::new();
     let mut calls: &[Call] = &[];
@@ -72,6 +79,7 @@ fn observed(call: &Call, result: &CallResult) -> Observation {
     let (output, error) = if result.ok { (Some(words), None) } else { (None, Some(words)) };
     Observation {
         kind: match result.by {
+            By::Tool if call.tool == "delegate" => ObservationKind::SubagentResult,
             By::Tool => ObservationKind::ToolExecution,
             By::Agent => ObservationKind::Refusal,
         },

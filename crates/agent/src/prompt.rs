@@ -95,6 +95,7 @@ fn words(job: &Job) -> Value {
             of => iteration.of,
             earlier => iteration.earlier.clone(),
             observations => iteration.observations.clone(),
+            tasks => crate::pursuit::tree(&iteration.tasks).join("\n"),
         }),
         question => job.question.clone(),
         memory => job.memory.clone(),
@@ -251,10 +252,12 @@ pub(crate) mod tests {
     fn an_iteration_is_told_which_it_is_and_what_the_earlier_ones_said() {
         let earlier = vec!["iteration 1 (40 %): began".to_owned()];
         let observations = vec!["shell failed: 2 tests failed".to_owned()];
-        let iteration = IterationJob { number: 2, of: 15, earlier, observations };
+        let tasks = serde_json::from_str(r#"[{"id": "1", "description": "rename", "status": "running"}]"#).unwrap();
+        let iteration = IterationJob { number: 2, of: 15, earlier, observations, tasks };
         let user = opening(&Job { iteration: Some(iteration), ..job(JobKind::Pursue) }).unwrap().user;
         assert!(user.contains("iteration 2 of at most 15"), "{user}");
         assert!(user.contains("<reflection>\niteration 1 (40 %): began\n</reflection>"), "{user}");
+        assert!(user.contains("<tasks>\n- 1 [running] rename\n</tasks>"), "{user}");
         assert!(user.contains("<observation>\nshell failed: 2 tests failed\n</observation>"), "{user}");
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn build(
     // A model is not offered what would be refused; what hands in and asks always stays.
     let left = |tool: &Tool| match tool {
         Tool::Work(_) => settings.leaves(tool.definition().name),
-        Tool::Block(_) => true,
+        Tool::Goal(_) | Tool::Block(_) => true,
     };
     let tools = Tool::of(offer).into_iter().filter(left).map(described).chain(more.iter().map(remote));
     ChatRequest::new(messages).with_tools(tools.collect::<Vec<_>>())

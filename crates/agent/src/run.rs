@@ -86,6 +86,8 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
         room,
         policy,
         guidance: session.guidance(),
+        door: options.door.clone(),
+        pursuit: None,
         events,
     };
     let hand_in = Box::pin(work.run()).await?;

@@ -22,6 +22,7 @@ use crate::model::Model;
 use crate::observations::ObservationLog;
 use crate::policy::Policy;
 use crate::prompt::{self, Opening};
+use crate::pursuit::Pursuit;
 use crate::room::Room;
 use crate::shorten;
 use crate::tools::{Desk, Tool, ask_questions, clarify, request_extension};
@@ -43,6 +44,10 @@ pub(crate) struct Work<'a> {
     pub(crate) policy: Policy,
     /// Where people's words to the working agent come in.
     pub(crate) guidance: PathBuf,
+    /// Folder with the broker's socket.
+    pub(crate) door: PathBuf,
+    /// Where an iteration towards a goal stands; `None` for all other work.
+    pub(crate) pursuit: Option<Pursuit>,
     pub(crate) events: Events<'a>,
 }
 
@@ -58,6 +63,7 @@ impl Work<'_> {
         let resumed_turns = self.conversation.turns();
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
         self.start_servers().await?;
+        self.begin_pursuit()?;
         self.take_back()?;
         loop {
             match self.step().await? {
@@ -205,12 +211,18 @@ impl Work<'_> {
                     self.settled(vec![result(call, true, output, By::Tool, Duration::ZERO)])?;
                     Ok(Step::GoOn)
                 }
+                None if self.not_yet(&hand_in).is_some() => {
+                    let words = self.not_yet(&hand_in).unwrap_or_default();
+                    self.refuse(&[(call, words)])?;
+                    Ok(Step::GoOn)
+                }
                 None if hand_in.is_work() && self.unheard()? => {
                     let words = "not handed in yet: a person said something meanwhile; take it in, then hand in again";
                     self.refuse(&[(call, words.to_owned())])?;
                     Ok(Step::GoOn)
                 }
                 None => {
+                    self.begin_reflecting(&hand_in)?;
                     self.started(call)?;
                     Ok(Step::HandIn(self.unanswered(hand_in)))
                 }

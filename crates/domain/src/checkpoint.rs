@@ -220,6 +220,9 @@ impl<'a> Reader<'a> {
             | Event::TaskStrayed { .. }
             | Event::PulseCompleted { .. }
             | Event::ReflectionRecorded { .. }
+            | Event::GoalPhaseEntered { .. }
+            | Event::GoalTasksPlanned { .. }
+            | Event::GoalTaskUpdated { .. }
             | Event::AutoAdvanced { .. }
             | Event::AgentCrashed { .. }
             | Event::ImplementationFailed { .. }

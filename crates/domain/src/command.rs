@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::{
-    Actor, CommitId, Decision, DecisionKind, Digest, Ending, HoldId, Micros, Outcome, Parent, Playbook, RunConfig,
-    RunId,
+    Actor, CommitId, Decision, DecisionKind, Digest, Ending, HoldId, Micros, Outcome, Parent, Playbook, PursuitStep,
+    RunConfig, RunId,
 };
 
 /// Something asked of a run: by a person, a timer, or the report of an effect.
@@ -16,6 +16,8 @@ pub enum Command {
     Report(Report),
     /// A model call was paid for.
     Spend(SpendReport),
+    /// An agent that pursues a goal goes a step on.
+    Pursue(PursuitReport),
     /// A person decided.
     Decide(Decide),
     /// A timer is due.
@@ -142,6 +144,17 @@ pub struct SpendReport {
     pub cost: Option<Micros>,
 }
 
+/// One step of an agent that pursues a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PursuitReport {
+    /// Effect whose agent says so.
+    pub effect: u32,
+    /// Which step of that effect, from 1; some may be missing, none counts twice.
+    pub number: u32,
+    /// What.
+    pub step: PursuitStep,
+}
+
 /// A person's decision, bound to what was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decide {
@@ -179,6 +192,17 @@ pub enum Rejection {
     /// That call was counted before.
     #[error("call {1} of effect {0} was counted before")]
     CallCounted(u32, u32),
+    /// That step was taken in before, or changes nothing.
+    #[error("step {1} of effect {0} is known")]
+    StepKnown(u32, u32),
+    /// The agent cannot be there now.
+    #[error("an iteration does not go from `{from}` to `{to}`")]
+    BadPhase {
+        /// Where it is.
+        from: &'static str,
+        /// Where it says it is.
+        to: &'static str,
+    },
     /// The timer is not the current one.
     #[error("that timer is no longer set")]
     TimerGone,

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, Hold, HoldId, Micros,
-    Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Task,
+    Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, GoalPhase, GoalTask, Hold,
+    HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Task,
 };
 
 /// An event with its place in the run's history.
@@ -331,6 +331,46 @@ pub enum Event {
         iteration: u32,
         /// What it says.
         reflection: Reflection,
+        /// The files as they were then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<Digest>,
+    },
+    /// An iteration towards a goal is at another phase.
+    GoalPhaseEntered {
+        /// In which stage.
+        stage: String,
+        /// Which iteration, from 1.
+        iteration: u32,
+        /// What it is at.
+        phase: GoalPhase,
+        /// Effect whose agent says so.
+        effect: u32,
+        /// Which step of that effect, from 1.
+        step: u32,
+    },
+    /// The tasks on the way to a goal are laid out, or laid out anew.
+    GoalTasksPlanned {
+        /// In which stage.
+        stage: String,
+        /// All of them.
+        tasks: Vec<GoalTask>,
+        /// `agent`, or the person's name.
+        by: String,
+        /// Effect whose agent did so; 0 for a person.
+        effect: u32,
+        /// Which step of that effect, from 1; 0 for a person.
+        step: u32,
+    },
+    /// A task on the way to a goal stands otherwise.
+    GoalTaskUpdated {
+        /// In which stage.
+        stage: String,
+        /// As it stands.
+        task: GoalTask,
+        /// Effect whose agent says so.
+        effect: u32,
+        /// Which step of that effect, from 1.
+        step: u32,
     },
     /// A gate opened by itself.
     AutoAdvanced {

@@ -1,5 +1,7 @@
 //! `evolve`: what has changed. The only place where a run's state is written.
 
+mod goal;
+
 use std::sync::Arc;
 
 use crate::run::{Assumption, Decided, Opened, Pausing, Said};
@@ -38,6 +40,10 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         Event::StageCompleted { stage } => complete_stage(run, stage, recorded),
         Event::EffectRequested { number, effect } => {
             run.requested_at.insert(*number, recorded.at);
+            if let Effect::StopAgent { target } = effect {
+                let stopped = run.open_effects.get(target).cloned();
+                goal::left(run, stopped.as_ref(), recorded.at);
+            }
             request(run, *number, effect);
         }
         Event::EffectFinished { number, tier, wip, problem, .. } => {
@@ -55,6 +61,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             {
                 run.stages[index].wip.clone_from(wip);
             }
+            goal::left(run, effect.as_ref(), recorded.at);
             finish_effect(run, effect, problem.as_deref());
         }
         Event::ArtifactCreated { artifact, decisions } => {
@@ -68,7 +75,10 @@ fn apply(run: &mut Run, recorded: &Recorded) {
                 take_back(run, &artifact.stage);
             }
         }
-        Event::HoldPlaced { hold } => place(run, hold, &[]),
+        Event::HoldPlaced { hold } => {
+            goal::held(run, hold);
+            place(run, hold, &[]);
+        }
         Event::ApprovalRequested { hold, pending } => place(run, hold, pending),
         Event::ClarificationRequested { hold, pending } => {
             run.questions_asked += 1;
@@ -205,12 +215,24 @@ fn apply(run: &mut Run, recorded: &Recorded) {
                 state.wip = None;
             }
         }
-        Event::ReflectionRecorded { stage, iteration, reflection } => {
-            run.reflections.push(reflection.clone());
+        Event::ReflectionRecorded { stage, iteration, reflection, tree } => {
+            goal::reflect(run, reflection, tree.as_ref());
             if let Some(state) = stage_state(run, stage) {
                 state.iterations = *iteration;
                 state.begun = false;
             }
+        }
+        Event::GoalPhaseEntered { phase, effect, step, .. } => {
+            goal::count(run, *effect, *step);
+            goal::enter(run, *phase, recorded.at);
+        }
+        Event::GoalTasksPlanned { tasks, effect, step, .. } => {
+            goal::count(run, *effect, *step);
+            goal::plan(run, tasks);
+        }
+        Event::GoalTaskUpdated { task, effect, step, .. } => {
+            goal::count(run, *effect, *step);
+            goal::update(run, task);
         }
         Event::PrOpened { url } => run.pull_request = Some(url.clone()),
         Event::ValidationFailed { review, .. } => fail_validation(run, review),
@@ -369,16 +391,21 @@ fn start_stage(run: &mut Run, stage: &str, visit: u32, recorded: &Recorded) {
     let state = &mut run.stages[index];
     state.visits = visit;
     state.crashes = 0;
-    state.wip = None;
     state.begun = false;
     state.completed_at = None;
     state.started_at.get_or_insert(recorded.at);
+    let pursued = matches!(run.opened().playbook.stages[index].work, Work::Pursue { .. });
+    if !pursued {
+        // A goal goes on from where it stands; all else is made anew.
+        run.stages[index].wip = None;
+    }
     if let Work::Pursue { iterations } = run.opened().playbook.stages[index].work {
         // Sent back after its last iteration, it has one to do what it was sent back for.
         let state = &mut run.stages[index];
         state.iterations_granted = state.iterations_granted.max((state.iterations + 1).saturating_sub(iterations));
     }
     run.asked.clear();
+    run.goal.waits = None;
     run.taken_over = None;
     if run.rewind.as_deref() == Some(stage) {
         run.rewind = None;
@@ -472,6 +499,10 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         run.models.insert(role, model.clone());
     }
     let cancels = matches!(decision, Decision::Cancel { .. });
+    goal::decided(run, index, &hold, decision);
+    if hold.kind == HoldKind::Stuck && !matches!(decision, Decision::Retry { .. }) {
+        goal::word(run, stage.clone(), decision, by);
+    }
     if matches!(run.stage(index).work, Work::Delegate { .. }) && !cancels {
         // The tasks go on; what the decision means for them follows.
         run.phase = Phase::Delegating { stage: index };
@@ -487,7 +518,9 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
             state.look_first = true;
         });
     }
+    let pursues = matches!(run.stage(index).work, Work::Pursue { .. });
     match decision {
+        Decision::Approve { .. } if hold.kind == HoldKind::Stuck => {}
         Decision::Approve { notes } => {
             if let Some(question) = hold.question {
                 answer_all(run, &stage, question, notes.clone().map(|text| vec![text]), by, recorded);
@@ -507,6 +540,7 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Suggest { text } if hold.kind == HoldKind::Permission => {
             note(run, NoteKind::Guidance, stage, &format!("instead of: {}: {text}", hold.summary), by);
         }
+        Decision::Reject { .. } | Decision::Suggest { .. } if hold.kind == HoldKind::Stuck => {}
         Decision::Reject { feedback } => {
             run.stages[index].revisions += 1;
             let to = sent_back_to(run, index, &hold);
@@ -534,6 +568,10 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Raise { by: amount } => raise(run, hold.purse.unwrap_or_default(), *amount),
         Decision::TakeOver => run.taken_over = Some(stage),
         Decision::AcceptAnyway { .. } => run.taken_over = None,
+        Decision::ModifyPlan { .. } if hold.kind == HoldKind::Approval && pursues => {
+            run.stages[index].revisions += 1;
+            goal::word(run, stage, decision, by);
+        }
         Decision::ModifyPlan { .. }
         | Decision::Ask { .. }
         | Decision::Extend { .. }
@@ -584,10 +622,7 @@ fn retry(run: &mut Run, index: usize, feedback: Option<&str>, by: &Actor) {
         Some(_) | None => run.stage(index).name.clone(),
     };
     if let Work::Pursue { iterations } = run.stage(index).work {
-        let state = &mut run.stages[index];
-        if state.iterations >= iterations + state.iterations_granted {
-            state.iterations_granted += iterations;
-        }
+        goal::grant(&mut run.stages[index], iterations);
     }
     if let Some(text) = feedback {
         note(run, NoteKind::Guidance, target, text, by);

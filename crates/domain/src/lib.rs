@@ -12,6 +12,7 @@ mod digest;
 mod effect;
 mod event;
 mod evolve;
+mod goal;
 mod hold;
 mod ids;
 mod invariants;
@@ -30,7 +31,7 @@ mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
 pub use checkpoint::{Checkpoint, CheckpointStep, checkpoints};
-pub use command::{ChildReport, Command, Decide, Rejection, Report, SpendReport, Start};
+pub use command::{ChildReport, Command, Decide, PursuitReport, Rejection, Report, SpendReport, Start};
 pub use config::{
     ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, Priority, RunConfig, Trust, TrustKey,
 };
@@ -39,6 +40,10 @@ pub use digest::Digest;
 pub use effect::{AgentTask, ChildMerge, ChildTask, ChildWord, Effect, LandPolicy, Purpose, Session};
 pub use event::{Event, Recorded};
 pub use evolve::{evolve, replay};
+pub use goal::{
+    Goal, GoalPhase, GoalPlanError, GoalStand, GoalTask, GoalTaskStatus, IterationEnd, PursuitStep, check_goal_tasks,
+    parse_goal_tasks, update_goal_task,
+};
 pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
 pub use invariants::{Checker, Violation, check_family, check_log};

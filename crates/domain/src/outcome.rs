@@ -158,6 +158,8 @@ pub enum AgentEnd {
     Reflected {
         /// What it says.
         reflection: Reflection,
+        /// The files as they are then.
+        tree: Option<Digest>,
     },
     /// It asks for more time.
     NeedsTime {

@@ -22,11 +22,3 @@ pub struct Reflection {
     #[serde(default)]
     pub issues: Vec<String>,
 }
-
-impl Reflection {
-    /// Whether it says the same as another: the same progress and the same next action.
-    #[must_use]
-    pub fn repeats(&self, earlier: &Self) -> bool {
-        self.progress <= earlier.progress && self.next_action.trim() == earlier.next_action.trim()
-    }
-}

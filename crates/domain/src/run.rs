@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Hold, HoldId,
+    Actor, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Goal, Hold, HoldId,
     Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review, RunConfig, RunId, Session,
     Stage, TaskState, Waived,
 };
@@ -58,6 +58,8 @@ pub struct Run {
     pub merged_files: std::collections::BTreeSet<String>,
     /// What was said at the end of each iteration towards a goal.
     pub reflections: Vec<Reflection>,
+    /// What else is known of a goal.
+    pub goal: Goal,
     /// Choices that were made because nobody answered in time.
     pub assumptions: Vec<Assumption>,
     /// Models that people chose on the way, per role.
@@ -453,6 +455,7 @@ impl Run {
             overlaps: Vec::new(),
             merged_files: std::collections::BTreeSet::new(),
             reflections: Vec::new(),
+            goal: Goal::default(),
             assumptions: Vec::new(),
             models: BTreeMap::new(),
             pausing: None,

@@ -51,7 +51,10 @@ fn working(run: &Run, stage: usize, step: Step) -> String {
     match step {
         Step::Begin => format!("{} begins", stage.name),
         Step::TakeIn => "what you wrote is being taken in".to_owned(),
-        Step::Agent => format!("the {} works on {}", stage.role, stage.name),
+        Step::Agent => {
+            let far = run.goal_stand().map(|stand| format!(" ({})", stand.words())).unwrap_or_default();
+            format!("the {} works on {}{far}", stage.role, stage.name)
+        }
         Step::Prove => "the declared checks run".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! One vocabulary for what agents do while they work, whatever program they are.
 
+use domain::PursuitStep;
 use serde::{Deserialize, Serialize};
 
 /// Something an agent did; a line of JSON on our own agent's standard output.
@@ -64,6 +65,11 @@ pub enum AgentEvent {
         input_tokens: u64,
         /// Tokens received.
         output_tokens: u64,
+    },
+    /// It pursues a goal, and goes a step on.
+    Pursued {
+        /// What.
+        step: PursuitStep,
     },
     /// Something about the conversation itself: a person was heard, older turns were condensed.
     Noted {

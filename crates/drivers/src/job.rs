@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::GoalTask;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub const STREAM_FILE: &str = "stream.jsonl";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Observation {
-    /// `tool_execution`, or `refusal` when the agent answered instead of a tool.
+    /// `tool_execution`, `subagent_result`, or `refusal` when the agent answered instead of a tool.
     #[serde(rename = "type")]
     pub kind: ObservationKind,
     /// The tool.
@@ -56,6 +57,8 @@ pub struct Observation {
 pub enum ObservationKind {
     /// A tool ran.
     ToolExecution,
+    /// A sub-agent worked.
+    SubagentResult,
     /// No tool ran: unknown, interrupted, repeated or one too many.
     Refusal,
 }
@@ -273,6 +276,9 @@ pub struct IterationJob {
     /// What the last calls of the iteration before came to, oldest first, in a line each.
     #[serde(default)]
     pub observations: Vec<String>,
+    /// The tree of tasks as it stands.
+    #[serde(default)]
+    pub tasks: Vec<GoalTask>,
 }
 
 /// A note an agent took for itself.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{Command, EffectId, Run, RunId, SpendReport};
+use domain::{Command, EffectId, PursuitReport, Run, RunId, SpendReport};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::handle::Refusal;
-use crate::{EffectRunner, Engine, Job, Leased, Slots, SpendSink, Weight, boundary, kin};
+use crate::{EffectRunner, Engine, Job, Leased, PursuitSink, Slots, SpendSink, Weight, boundary, kin};
 
 /// The effects in the air.
 pub(crate) struct Flights {
@@ -62,7 +62,8 @@ impl Flights {
         }
         let before = self.leaving.remove(&id);
         let spend = spend_sink(engine.clone(), id.clone());
-        let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend };
+        let pursuit = pursuit_sink(engine.clone(), id.clone());
+        let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend, pursuit };
         let runner = Arc::clone(&self.runner);
         let epoch = leased.lease.epoch;
         let task = self.runtime.spawn(async move {
@@ -148,17 +149,25 @@ async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine
 
 fn spend_sink(engine: Engine, run: RunId) -> SpendSink {
     SpendSink(Arc::new(move |spend: SpendReport| {
-        let (engine, run) = (engine.clone(), run.clone());
-        Box::pin(async move {
-            loop {
-                match engine.submit(run.clone(), Command::Spend(spend.clone()), None).await {
-                    Ok(_) | Err(Refusal::Rejected(_) | Refusal::Stopped | Refusal::ShortIdTaken) => return,
-                    Err(Refusal::Store(error)) => {
-                        tracing::warn!(%run, %error, "a paid call could not be stored; trying again");
-                        tokio::time::sleep(Duration::from_secs(1)).await;
-                    }
-                }
-            }
-        })
+        Box::pin(deliver(engine.clone(), run.clone(), Command::Spend(spend), "a paid call"))
     }))
+}
+
+fn pursuit_sink(engine: Engine, run: RunId) -> PursuitSink {
+    PursuitSink(Arc::new(move |step: PursuitReport| {
+        Box::pin(deliver(engine.clone(), run.clone(), Command::Pursue(step), "a step towards a goal"))
+    }))
+}
+
+/// Submits until the command is stored or refused.
+async fn deliver(engine: Engine, run: RunId, command: Command, what: &str) {
+    loop {
+        match engine.submit(run.clone(), command.clone(), None).await {
+            Ok(_) | Err(Refusal::Rejected(_) | Refusal::Stopped | Refusal::ShortIdTaken) => return,
+            Err(Refusal::Store(error)) => {
+                tracing::warn!(%run, %error, "{what} could not be stored; trying again");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::{Effect, EffectId, Outcome, Recorded, Run, RunId, SpendReport, Timer};
+use domain::{Effect, EffectId, Outcome, PursuitReport, Recorded, Run, RunId, SpendReport, Timer};
 use jiff::Timestamp;
 
 use crate::{EntryRule, QueueState, Row};
@@ -321,9 +321,22 @@ pub struct Job {
     pub run: Arc<Run>,
     /// Where paid model calls are reported.
     pub spend: SpendSink,
+    /// Where an agent's steps towards a goal are reported.
+    pub pursuit: PursuitSink,
 }
 
 type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Takes an agent's steps towards a goal; resolves once the step is stored or known to be refused.
+#[derive(Clone)]
+pub struct PursuitSink(pub Arc<dyn Fn(PursuitReport) -> Done + Send + Sync>);
+
+impl PursuitSink {
+    /// Reports one step.
+    pub async fn report(&self, step: PursuitReport) {
+        (self.0)(step).await;
+    }
+}
 
 /// Takes reports of paid model calls; resolves once the report is stored or known to be stored before.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use broker::calls::{CallRecord, Outcome as CallOutcome};
-use domain::{AgentEnd, AgentTask, Micros, SpendReport};
-use drivers::{Decoded, Own};
+use domain::{AgentEnd, AgentTask, Micros, PursuitStep, SpendReport};
+use drivers::{AgentEvent, Decoded, Own};
 use engine::{Job, boundary};
 use futures_util::StreamExt as _;
 
@@ -13,6 +13,7 @@ use crate::diary::Scribe;
 use crate::hands::{Activity, Hands};
 use crate::purses;
 use crate::shim::client::{Attempt, Ended};
+use crate::steps::Steps;
 use crate::trouble::Trouble;
 
 /// Files of a spool that are read here.
@@ -29,16 +30,19 @@ pub(crate) async fn follow(
 ) -> Result<Ended, Trouble> {
     let mut reader = Reader::new(spool.join(OUTPUT));
     let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    let mut steps = Steps::default();
     let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        tell(hands, job, task, &mut scribe, reader.lines());
+        steps.add(tell(hands, job, task, &mut scribe, reader.lines()));
+        steps.tell(job).await;
         scribe.rest().await;
         counter.tell(job).await?;
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
-    tell(hands, job, task, &mut scribe, reader.lines());
+    steps.add(tell(hands, job, task, &mut scribe, reader.lines()));
+    steps.tell(job).await;
     scribe.keep().await;
     counter.tell(job).await?;
     if ended == Ended::Lost {
@@ -47,7 +51,9 @@ pub(crate) async fn follow(
     Ok(ended)
 }
 
-fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: Vec<String>) {
+/// Passes on what an agent says; its steps towards a goal are given back, because they are facts and not only news.
+fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: Vec<String>) -> Vec<PursuitStep> {
+    let mut steps = Vec::new();
     for line in lines {
         let decoded = Own::decode(&line);
         let Decoded::Event(event) = decoded else {
@@ -55,10 +61,15 @@ fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: 
             continue;
         };
         scribe.line(Some(&event));
+        if let AgentEvent::Pursued { step } = event {
+            steps.push(step);
+            continue;
+        }
         let (run, stage, session) = (job.id.run.clone(), task.stage.clone(), scribe.session().clone());
         // Nobody may be watching.
         let _ = hands.activity.send(Activity { run, stage, session, event });
     }
+    steps
 }
 
 /// Counts what an attempt has spent, for one that nobody follows any more.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Reflection, Run, Task, TaskStatus, Work};
+use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Run, Task, TaskStatus, Work};
 use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, Permission, PulseJob};
 use engine::Job;
 
 use crate::git::CappedDiff;
+use crate::goal;
 use crate::laid;
 use crate::observations;
 use crate::past;
@@ -287,15 +288,21 @@ impl Desk<'_> {
     }
 
     fn iteration(&self, paths: &Paths) -> Option<IterationJob> {
-        let Purpose::Iterate { number } = self.task.purpose else { return None };
         let index = self.run.opened().playbook.index_of(&self.task.stage)?;
         let Work::Pursue { iterations } = self.run.stage(index).work else { return None };
-        let granted = self.run.stages.get(index)?.iterations_granted;
-        let earlier: Vec<String> =
-            self.run.reflections.iter().zip(1..).map(|(said, number)| reflection_text(number, said)).collect();
+        let state = self.run.stages.get(index)?;
+        let number = match self.task.purpose {
+            Purpose::Iterate { number } => number,
+            // Who answers for the work is told how far it is.
+            Purpose::Answer { .. } => state.iterations,
+            Purpose::Stage | Purpose::Pulse { .. } => return None,
+        };
+        let granted = state.iterations_granted;
+        let earlier = goal::condensed(&self.run.reflections);
         let before = domain::Session { visit: self.task.session.visit.checked_sub(1)?, ..self.task.session.clone() };
         let observations = observations::last_lines(&paths.session(&self.run.id, &before));
-        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier), observations })
+        let tasks = self.run.goal.tasks.clone();
+        Some(IterationJob { number, of: iterations + granted, earlier: shorten(&earlier), observations, tasks })
     }
 }
 
@@ -318,17 +325,6 @@ fn task_text(task: &Task) -> String {
     }
     for check in &task.checks {
         text.push_str(&format!("\nCheck `{}`: `{}`\n", check.name, check.command));
-    }
-    text
-}
-
-fn reflection_text(number: u32, said: &Reflection) -> String {
-    let mut text = format!("iteration {number} ({} %): {}", said.progress, said.content.trim());
-    if !said.issues.is_empty() {
-        text.push_str(&format!("\nIn the way: {}", said.issues.join("; ")));
-    }
-    if !said.next_action.trim().is_empty() {
-        text.push_str(&format!("\nNext: {}", said.next_action.trim()));
     }
     text
 }

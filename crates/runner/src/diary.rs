@@ -7,6 +7,8 @@ use drivers::AgentEvent;
 use engine::{DiarySink, Job, Note, Page, SessionId};
 use jiff::Timestamp;
 
+use crate::steps;
+
 /// Pieces of text are kept together for so long.
 const PATIENCE: Duration = Duration::from_millis(250);
 
@@ -91,6 +93,7 @@ fn note(event: &AgentEvent) -> Option<Note> {
             Note::TurnEnded { turn, input_tokens, output_tokens }
         }
         AgentEvent::Noted { text } => Note::Noted { text },
+        AgentEvent::Pursued { step } => Note::Noted { text: steps::words(&step) },
         AgentEvent::Trouble { message } => Note::Trouble { message },
         AgentEvent::Ended { hand_in } => Note::Ended { word: hand_in },
     })

@@ -11,6 +11,7 @@ mod discuss;
 mod effects;
 pub mod forge;
 pub mod git;
+mod goal;
 mod hand_in;
 mod hands;
 mod laid;
@@ -31,6 +32,7 @@ pub mod sandbox;
 mod settings;
 pub mod shim;
 mod specs;
+mod steps;
 mod trouble;
 mod try_model;
 

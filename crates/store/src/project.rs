@@ -55,6 +55,9 @@ impl Marks {
                 | Event::TaskStrayed { .. }
                 | Event::PulseCompleted { .. }
                 | Event::ReflectionRecorded { .. }
+                | Event::GoalPhaseEntered { .. }
+                | Event::GoalTasksPlanned { .. }
+                | Event::GoalTaskUpdated { .. }
                 | Event::PrOpened { .. }
                 | Event::AutoAdvanced { .. }
                 | Event::AgentCrashed { .. }
@@ -121,6 +124,9 @@ pub(crate) fn project(
         | Event::TaskStrayed { .. }
         | Event::PulseCompleted { .. }
         | Event::ReflectionRecorded { .. }
+        | Event::GoalPhaseEntered { .. }
+        | Event::GoalTasksPlanned { .. }
+        | Event::GoalTaskUpdated { .. }
         | Event::PrOpened { .. }
         | Event::AutoAdvanced { .. }
         | Event::AgentCrashed { .. }

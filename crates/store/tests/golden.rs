@@ -201,7 +201,27 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
         Event::TaskSkipped { task: "two".to_owned(), because: task.clone() },
         Event::TaskStrayed { task, files: vec!["README.md".to_owned()] },
         Event::PulseCompleted { stage: stage.clone(), pulse: 1, of: 2, commit },
-        Event::ReflectionRecorded { stage, iteration: 1, reflection: samples::reflection(40) },
+        Event::ReflectionRecorded {
+            stage: stage.clone(),
+            iteration: 1,
+            reflection: samples::reflection(40),
+            tree: None,
+        },
+        Event::GoalPhaseEntered {
+            stage: stage.clone(),
+            iteration: 1,
+            phase: domain::GoalPhase::Acting,
+            effect: 2,
+            step: 1,
+        },
+        Event::GoalTasksPlanned {
+            stage: stage.clone(),
+            tasks: samples::goal_tasks(),
+            by: "agent".to_owned(),
+            effect: 2,
+            step: 2,
+        },
+        Event::GoalTaskUpdated { stage, task: samples::goal_tasks().remove(1), effect: 2, step: 3 },
         Event::PrOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() },
     ]
 }

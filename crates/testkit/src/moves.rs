@@ -3,8 +3,8 @@
 
 use domain::{
     AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
-    Ending, Mark, Micros, Outcome, Purpose, Purse, Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage,
-    Submission, TaskState, TaskStatus, Verdict, Work,
+    Ending, GoalPhase, GoalTask, GoalTaskStatus, Mark, Micros, Outcome, Purpose, Purse, PursuitReport, PursuitStep,
+    Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage, Submission, TaskState, TaskStatus, Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -154,9 +154,9 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
     match &run.stage(index).work {
         Work::Converse { .. } => ends.push(AgentEnd::Said { ready: false, message: "which one?".to_owned() }),
         Work::Pursue { .. } => {
-            ends.push(AgentEnd::Reflected { reflection: samples::reflection(progress) });
+            ends.push(AgentEnd::Reflected { reflection: samples::reflection(progress), tree: None });
             let helpless = domain::Reflection { requires_user_intervention: true, ..samples::reflection(progress) };
-            ends.push(AgentEnd::Reflected { reflection: helpless });
+            ends.push(AgentEnd::Reflected { reflection: helpless, tree: None });
         }
         Work::Produce { may_delegate: true, .. } => ends.push(handed_out(number, &task.stage)),
         Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {}
@@ -165,6 +165,7 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = ends.into_iter().map(agent).collect();
     outcomes.extend(verdicts(&good));
     outcomes.extend(risky(&good));
+    outcomes.extend(doubtful(&good));
     outcomes
 }
 
@@ -208,6 +209,14 @@ fn risky(good: &Outcome) -> Option<Outcome> {
     Some(outcome)
 }
 
+/// The same code, said to be less than all of it.
+fn doubtful(good: &Outcome) -> Option<Outcome> {
+    let mut outcome = good.clone();
+    let Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } = &mut outcome else { return None };
+    submission.reflection.as_mut()?.progress = 60;
+    Some(outcome)
+}
+
 /// A change to a pipeline.
 #[must_use]
 pub fn risk() -> Risk {
@@ -231,7 +240,13 @@ pub fn question(at_deadline: AtDeadline) -> Question {
 pub fn decisions(run: &Run) -> Vec<Decision> {
     let Some(hold) = run.hold() else { return Vec::new() };
     let kind = hold.artifact.as_ref().map(|artifact| artifact.kind);
-    hold.allowed.iter().map(|allowed| decision(*allowed, kind)).collect()
+    let index = hold.stage.as_deref().and_then(|name| run.opened().playbook.index_of(name));
+    let pursues = index.is_some_and(|index| matches!(run.stage(index).work, Work::Pursue { .. }));
+    let made = |allowed: &DecisionKind| match decision(*allowed, kind) {
+        Decision::ModifyPlan { .. } if pursues => Decision::ModifyPlan { plan: samples::goal_plan() },
+        other => other,
+    };
+    hold.allowed.iter().map(made).collect()
 }
 
 /// A decision of a kind, about an artifact.
@@ -259,6 +274,23 @@ pub fn decision(kind: DecisionKind, shown: Option<ArtifactKind>) -> Decision {
         DecisionKind::Resume => Decision::Resume,
         DecisionKind::Cancel => Decision::Cancel { reason: None },
     }
+}
+
+/// Something the agent at work may say of itself; not all of it makes sense.
+#[must_use]
+pub fn pursuit(run: &Run, which: usize) -> Option<Command> {
+    let (effect, _) = run.agent()?;
+    let phases = [GoalPhase::Planning, GoalPhase::Acting, GoalPhase::Observing, GoalPhase::Reflecting];
+    let step = match which % 6 {
+        0 => PursuitStep::Planned { tasks: samples::goal_tasks() },
+        1 => PursuitStep::Updated {
+            task: GoalTask { status: GoalTaskStatus::Completed, ..samples::goal_tasks().remove(which % 2) },
+        },
+        other => PursuitStep::Phase { phase: phases[other - 2] },
+    };
+    let last = run.goal.counted.filter(|counted| counted.0 == effect).map_or(0, |counted| counted.1);
+    let number = (last + 1).saturating_sub(u32::from(which.is_multiple_of(7)));
+    Some(Command::Pursue(PursuitReport { effect, number, step }))
 }
 
 /// Each way each child at work can end; one whose start is not known yet may have ended well already.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use domain::{
-    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, ModelName, Plan, Playbook, Proof,
-    Question, Reflection, Review, RunConfig, RunId, Severity, Start, Task, Trust, Verdict,
+    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, GoalTask, GoalTaskStatus,
+    ModelName, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Severity, Start, Task, Trust,
+    Verdict,
 };
 use jiff::Timestamp;
 
@@ -150,6 +151,27 @@ pub fn reflection(progress: u8) -> Reflection {
         requires_user_intervention: false,
         issues: Vec::new(),
     }
+}
+
+/// Two tasks on the way to a goal, the second of which needs the first.
+#[must_use]
+pub fn goal_tasks() -> Vec<GoalTask> {
+    let task = |id: &str, dependencies: Vec<String>| GoalTask {
+        id: id.to_owned(),
+        description: format!("Do {id}"),
+        parent: None,
+        dependencies,
+        status: GoalTaskStatus::Pending,
+        result: None,
+        error: None,
+    };
+    vec![task("one", Vec::new()), task("two", vec!["one".to_owned()])]
+}
+
+/// The same as a person hands it in.
+#[must_use]
+pub fn goal_plan() -> String {
+    serde_json::to_string(&goal_tasks()).expect("tasks are plain data")
 }
 
 /// A question of an agent.

@@ -191,9 +191,12 @@ fn because(command: &Command) -> Because {
         Command::Pause { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
         Command::Cancel { .. } => Because::Cancel,
-        Command::Start(_) | Command::Report(_) | Command::Spend(_) | Command::ChildEnded(_) | Command::Guide { .. } => {
-            Because::Work
-        }
+        Command::Start(_)
+        | Command::Report(_)
+        | Command::Spend(_)
+        | Command::Pursue(_)
+        | Command::ChildEnded(_)
+        | Command::Guide { .. } => Because::Work,
     }
 }
 
@@ -209,6 +212,7 @@ fn word(command: &Command) -> String {
         Command::Overturn { .. } => "overturn".to_owned(),
         Command::Cancel { .. } => "CANCEL".to_owned(),
         Command::Spend(_) => "spend".to_owned(),
+        Command::Pursue(_) => "pursue".to_owned(),
     }
 }
 
@@ -263,6 +267,8 @@ fn key(run: &Run) -> String {
     let made = run.artifacts.last().map(|made| (made.kind, made.stage.clone(), made.risks.len()));
     let again = |stage: &&str| run.opened().playbook.index_of(stage).is_some_and(|index| index >= first);
     let artifacts: BTreeSet<&str> = run.artifacts.iter().map(|made| made.stage.as_str()).filter(again).collect();
+    // Tasks that are not done are in doubt when the goal is said to be met; a question about a hold brings it back.
+    let goal = (run.goal.tasks.len() > run.goal.completed(), run.goal.waits.is_some());
     let flags = (
         run.questions_asked,
         run.validated.is_some(),
@@ -272,7 +278,7 @@ fn key(run: &Run) -> String {
         run.wants_pr,
     );
     format!(
-        "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {flags:?} {crashes:?} {:?} {:?} {}",
+        "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {goal:?} {flags:?} {crashes:?} {:?} {:?} {}",
         run.visible(),
         open(run),
         run.rewind,

@@ -14,6 +14,7 @@ enum Step {
     Good,
     Any { which: usize, outcome: usize },
     Spend { effect: u32, cost: u64 },
+    Pursue { which: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -22,6 +23,7 @@ fn step() -> impl Strategy<Value = Step> {
         50 => Just(Step::Good),
         // Not in order, late, or twice: the core must refuse or cope.
         6 => (0..40_usize, 0..40_usize).prop_map(|(which, outcome)| Step::Any { which, outcome }),
+        8 => (0..1000_usize).prop_map(|which| Step::Pursue { which }),
         4 => (0..9_u32, 0..3_000_000_u64).prop_map(|(effect, cost)| Step::Spend { effect, cost }),
     ]
 }
@@ -42,6 +44,7 @@ fn command(run: &Run, step: &Step) -> Option<Command> {
             let outcome = all.swap_remove(outcome % all.len());
             Some(Command::Report(domain::Report { effect: number, outcome }))
         }
+        Step::Pursue { which } => testkit::moves::pursuit(run, *which),
         Step::Spend { effect, cost } => Some(Command::Spend(SpendReport {
             effect: *effect,
             call: run.spend.counted.get(effect).copied().unwrap_or(0) + 1,

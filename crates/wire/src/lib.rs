@@ -6,6 +6,7 @@ mod batch;
 mod channel;
 mod estimate;
 mod exit;
+mod goal;
 mod live;
 mod model;
 mod problem;
@@ -18,6 +19,7 @@ pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, Sh
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
+pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
 pub use model::{
     LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView, ProviderView,

@@ -6,7 +6,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,
+    AskedView, AssumptionView, CheckpointView, GoalView, GroupView, OverlapView, ReflectionView, RiskView, SaidView,
+    TaskView,
 };
 
 /// A run.
@@ -92,6 +93,9 @@ pub struct RunView {
     /// What was said at the end of each iteration towards a goal. Only in single views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reflections: Vec<ReflectionView>,
+    /// How far its goal is, for a run that pursues one. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalView>,
     /// Where its pull request is. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<String>,

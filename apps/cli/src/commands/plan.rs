@@ -17,6 +17,10 @@ pub(super) async fn run(arguments: &OneRun, session: &Session) -> Result<ExitCod
 
 /// The plan as it stands: JSON for a plan of tasks, Markdown for the rest.
 pub(crate) async fn text(client: &Client, run: &RunView) -> Result<String, Failure> {
+    if let Some(goal) = run.goal.as_ref().filter(|goal| !goal.tasks.is_empty()) {
+        let text = serde_json::to_string_pretty(&goal.tasks).expect("tasks are plain data");
+        return Ok(format!("{text}\n"));
+    }
     let shown = run.hold.as_ref().and_then(|hold| hold.artifact.as_ref());
     let written = |kind: &str| WRITTEN.contains(&kind);
     let newest = run.artifacts.iter().rposition(|made| written(&made.kind));

@@ -43,6 +43,9 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         | "DEADLINE_PASSED"
         | "PULSE_COMPLETED"
         | "REFLECTION_RECORDED"
+        | "GOAL_PHASE_ENTERED"
+        | "GOAL_TASKS_PLANNED"
+        | "GOAL_TASK_UPDATED"
         | "PR_OPENED" => on_the_way(event),
         "TASKS_PLANNED" | "TASK_ADDED" | "CHILD_STARTED" | "CHILD_ENDED" | "CHILD_MERGED" | "CHILD_CONFLICTED"
         | "TASK_RETRIED" | "TASK_FAILED" | "TASK_SKIPPED" | "TASK_STRAYED" => of_tasks(event),
@@ -87,6 +90,20 @@ fn on_the_way(event: &EventView) -> Fact {
         "REFLECTION_RECORDED" => {
             let (iteration, progress) = (number("/iteration"), number("/reflection/progress"));
             ("▸", BUSY, format!("iteration {iteration}, {progress} %: {}", text("/reflection/nextAction")))
+        }
+        "GOAL_PHASE_ENTERED" => ("▸", BUSY, format!("iteration {}: {}", number("/iteration"), text("/phase"))),
+        "GOAL_TASKS_PLANNED" => {
+            let count = event.payload.pointer("/tasks").and_then(Value::as_array).map_or(0, Vec::len);
+            ("✓", GOOD, format!("{count} tasks planned by {}", text("/by")))
+        }
+        "GOAL_TASK_UPDATED" => {
+            let (mark, colour) = match text("/task/status").as_str() {
+                "completed" => ("✓", GOOD),
+                "failed" => ("✗", BAD),
+                _ => ("▸", BUSY),
+            };
+            let said = format!("task {} is {}", text("/task/id"), text("/task/status"));
+            (mark, colour, format!("{said}: {}", text("/task/description")))
         }
         _ => ("✓", GOOD, format!("pull request: {}", text("/url"))),
     }
@@ -200,6 +217,15 @@ mod tests {
         check("CHILD_CONFLICTED", conflicted, Some("20:00:00 ✗ task api conflicts in a.rs, b.rs"));
         let assumed = json!({"question": {"question": "Which?"}, "answer": ["red"]});
         check("ASSUMPTION_MADE", assumed, Some("20:00:00 ! nobody answered; assumed red: Which?"));
+    }
+
+    #[test]
+    fn phases_and_tasks_of_a_goal_are_told() {
+        check("GOAL_PHASE_ENTERED", json!({"iteration": 3, "phase": "acting"}), Some("20:00:00 ▸ iteration 3: acting"));
+        let planned = json!({"tasks": [{}, {}], "by": "agent"});
+        check("GOAL_TASKS_PLANNED", planned, Some("20:00:00 ✓ 2 tasks planned by agent"));
+        let failed = json!({"task": {"id": "2", "status": "failed", "description": "mail"}});
+        check("GOAL_TASK_UPDATED", failed, Some("20:00:00 ✗ task 2 is failed: mail"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod clean;
 pub(crate) mod compare;
 pub(crate) mod estimate;
 pub(crate) mod fact;
+pub(crate) mod goal;
 pub(crate) mod hold;
 pub(crate) mod markdown;
 pub(crate) mod model;

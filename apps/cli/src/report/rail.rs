@@ -39,6 +39,9 @@ pub(crate) fn region(run: &RunView, doing: Doing<'_>, now: Timestamp, (width, he
     if !run.stages.is_empty() {
         lines.push(format!("  {}", rail(&run.stages)));
     }
+    if let Some(goal) = &run.goal {
+        lines.push(format!("  {}", fit(&clean_line(&goal.line), width.saturating_sub(4))));
+    }
     let room = width.saturating_sub(6);
     if let Some(tool) = &activity.tool {
         lines.push(format!("  {BUSY}▸{BUSY:#} {}", fit(&clean_line(tool), room)));

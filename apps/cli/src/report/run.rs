@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use wire::{AssumptionView, RunView, SpendCall, WhyView};
 
 use super::{
-    clean, clean_line, hold, rail,
+    clean, clean_line, goal, hold, rail,
     style::{BAD, BOLD, DIM, WAIT, of_status},
     table, tasks,
     words::{ago, count, duration, fit, money, tokens, wrap},
@@ -63,10 +63,11 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
     if let Some(url) = &run.pull_request {
         row("pull req.", clean_line(url));
     }
-    if let Some(last) = run.reflections.last() {
-        let said =
-            format!("{} %, iteration {}: {}", last.progress, run.reflections.len(), clean_line(&last.next_action));
-        row("goal", fit(&said, width.saturating_sub(13)));
+    if let Some(goal) = &run.goal {
+        row("goal", fit(&clean_line(&goal.line), width.saturating_sub(13)));
+    }
+    if let Some(last) = run.reflections.last().filter(|last| !last.next_action.is_empty()) {
+        row("next", fit(&clean_line(&last.next_action), width.saturating_sub(13)));
     }
     if let Some(failure) = &run.failure {
         row("failure", wrap(&clean(failure), width.saturating_sub(12)).join("\n            "));
@@ -76,6 +77,10 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
     }
     if !run.tasks.is_empty() {
         lines.extend([String::new(), tasks::table(run, width)]);
+    }
+    if let Some(goal) = run.goal.as_ref().filter(|goal| !goal.tasks.is_empty()) {
+        lines.push(String::new());
+        lines.extend(goal::tree(goal, width));
     }
     lines.extend(assumptions(run, width));
     if let Some(hold) = &run.hold {
@@ -221,6 +226,7 @@ pub(crate) mod sample {
             assumptions: Vec::new(),
             conversation: Vec::new(),
             reflections: Vec::new(),
+            goal: None,
             pull_request: None,
             checkpoints: Vec::new(),
             version: 17,

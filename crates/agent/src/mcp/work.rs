@@ -23,16 +23,16 @@ impl Work<'_> {
     /// Starts the servers and says what came of it.
     pub(crate) async fn start_servers(&mut self) -> Result<(), AgentError> {
         let lines = self.servers.start().await;
-        self.tell(lines)
+        self.introduce_servers(lines)
     }
 
     /// Learns changed tools.
     pub(crate) async fn refresh_servers(&mut self) -> Result<(), AgentError> {
         let lines = self.servers.refresh().await;
-        self.tell(lines)
+        self.introduce_servers(lines)
     }
 
-    fn tell(&mut self, lines: Vec<String>) -> Result<(), AgentError> {
+    fn introduce_servers(&mut self, lines: Vec<String>) -> Result<(), AgentError> {
         self.room.add(self.servers.bytes());
         for text in lines {
             self.say(AgentEvent::Noted { text })?;

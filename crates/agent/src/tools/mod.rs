@@ -7,6 +7,7 @@ mod comments;
 mod complete_handoff;
 mod complete_pulse;
 mod complete_review;
+pub(crate) mod delegate;
 mod desk;
 mod edit;
 mod edit_file;
@@ -20,8 +21,10 @@ mod kept;
 mod list_directory;
 mod multi_edit;
 mod near;
+pub(crate) mod observe;
 mod offer;
 mod patch;
+pub(crate) mod plan_tasks;
 mod read_file;
 mod reflect;
 mod reply;
@@ -34,6 +37,7 @@ mod submit_scope;
 mod submit_tasks;
 mod take_note;
 mod text;
+pub(crate) mod update_task;
 mod views;
 mod walk;
 mod web_code_search;
@@ -57,6 +61,8 @@ pub(crate) enum ToolError {
     Path(#[from] PathError),
     #[error("{0}")]
     Refused(String),
+    #[error("{0}")]
+    Sub(String),
     #[error("{what}: {source}")]
     Io { what: String, source: std::io::Error },
 }
@@ -106,9 +112,19 @@ pub(crate) enum BlockTool {
     Reflect,
 }
 
+/// A tool of an agent that pursues a goal, which works on the conversation itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoalTool {
+    PlanTasks,
+    UpdateTask,
+    Observe,
+    Delegate,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tool {
     Work(WorkTool),
+    Goal(GoalTool),
     Block(BlockTool),
 }
 
@@ -141,6 +157,10 @@ impl Tool {
             Self::Work(WorkTool::AddLineComment) => comments::on_line(),
             Self::Work(WorkTool::AddFileComment) => comments::on_file(),
             Self::Work(WorkTool::AddReviewComment) => comments::on_review(),
+            Self::Goal(GoalTool::PlanTasks) => plan_tasks::definition(),
+            Self::Goal(GoalTool::UpdateTask) => update_task::definition(),
+            Self::Goal(GoalTool::Observe) => observe::definition(),
+            Self::Goal(GoalTool::Delegate) => delegate::definition(),
             Self::Block(BlockTool::AskQuestions) => ask_questions::definition(),
             Self::Block(BlockTool::RequestExtension) => request_extension::definition(),
             Self::Block(BlockTool::SubmitPlan) => submit_plan::definition(),

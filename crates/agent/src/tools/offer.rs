@@ -2,7 +2,7 @@
 
 use drivers::{Job, JobKind};
 
-use super::{BlockTool, Tool, WorkTool};
+use super::{BlockTool, GoalTool, Tool, WorkTool};
 
 const READING: &[WorkTool] = &[
     WorkTool::ReadFile,
@@ -22,6 +22,7 @@ const JUDGING: &[WorkTool] = &[
     WorkTool::AddFileComment,
     WorkTool::AddReviewComment,
 ];
+const PURSUING: &[GoalTool] = &[GoalTool::PlanTasks, GoalTool::UpdateTask, GoalTool::Observe, GoalTool::Delegate];
 const ASKING: &[BlockTool] = &[BlockTool::AskQuestions, BlockTool::RequestExtension];
 
 /// What decides which tools a model is offered.
@@ -78,6 +79,8 @@ impl Offer {
             Web::Off => &[],
         };
         let work = READING.iter().chain(web).chain(own).copied().map(Tool::Work);
+        let goal: &[GoalTool] = if self.kind == JobKind::Pursue { PURSUING } else { &[] };
+        let work = work.chain(goal.iter().copied().map(Tool::Goal));
         work.chain(asking.iter().chain(last).copied().map(Tool::Block)).collect()
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Turn {
 
 struct Model {
     turns: Vec<Turn>,
+    /// What sub-agents say.
+    errands: Vec<Turn>,
     /// Answers to requests for a summary, one after the other; with these the turns, too, are played one after the
     /// other, because the requests no longer show how many there were.
     summaries: Option<Vec<Turn>>,
@@ -62,8 +64,13 @@ impl Fake {
         for name in ["session", "door", "work"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let model =
-            Arc::new(Mutex::new(Model { turns, summaries: None, requests: Vec::new(), waiting: Arc::default() }));
+        let model = Arc::new(Mutex::new(Model {
+            turns,
+            errands: Vec::new(),
+            summaries: None,
+            requests: Vec::new(),
+            waiting: Arc::default(),
+        }));
         let router = Router::new()
             .route("/openai/v1/chat/completions", post(chat))
             .route("/anthropic/v1/messages", post(messages))
@@ -76,6 +83,11 @@ impl Fake {
     /// What the model will do, where it follows from the folder.
     pub(crate) fn play(&self, turns: Vec<Turn>) {
         self.model.lock().unwrap().turns = turns;
+    }
+
+    /// What sub-agents will say, each from its beginning.
+    pub(crate) fn errands(&self, turns: Vec<Turn>) {
+        self.model.lock().unwrap().errands = turns;
     }
 
     /// A fake for conversations that are condensed.
@@ -183,6 +195,14 @@ fn next(model: &Mutex<Model>, body: &Bytes) -> Turn {
     if model.summaries.is_some() {
         let Model { turns, summaries: Some(summaries), .. } = &mut *model else { unreachable!() };
         return if is_summary(&messages) { summaries.remove(0) } else { turns.remove(0) };
+    }
+    if messages[0]["content"].as_str().is_some_and(|system| system.starts_with("You are a sub-agent")) {
+        let spoken = messages.iter().filter(|message| message["role"] == "assistant").count();
+        let over = Turn::Fails(400, json!({"error": {"message": "the errand is over"}}));
+        return match model.errands.iter().position(Turn::is_fault) {
+            Some(at) if at == spoken => model.errands.remove(at),
+            _ => model.errands.get(spoken).cloned().unwrap_or(over),
+        };
     }
     let (mut spoken, mut again) = (0, Vec::new());
     for message in &messages {

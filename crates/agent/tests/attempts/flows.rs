@@ -236,6 +236,11 @@ async fn more_time_is_asked_for_once_and_the_conversation_goes_on_when_it_is_gra
     let mut fake = Fake::new(vec![
         Turn::Says("", vec![longer(20)]),
         Turn::Says("", vec![longer(5)]),
+        Turn::Says(
+            "",
+            vec![("plan_tasks", json!({"tasks": [{"id": "1", "description": "d", "status": "completed"}]}))],
+        ),
+        Turn::Says("", vec![("observe", json!({}))]),
         Turn::Says("", vec![("reflect", json!({"goal_achieved": true, "progress": 1, "content": "met"}))]),
     ])
     .await;

@@ -4,6 +4,7 @@
 mod calls;
 mod fake;
 mod flows;
+mod goals;
 mod kills;
 mod people;
 mod project;

@@ -5,7 +5,7 @@ mod act;
 use super::{Draft, delegate, stage};
 use crate::{
     ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run, Severity,
-    Shortage, TaskStatus,
+    Shortage, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -64,9 +64,14 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     if !risks.is_empty() {
         summary = format!("{summary}; look closely: {}", risks.join("; "));
     }
+    let pursues = matches!(stage.work, Work::Pursue { .. });
+    if let Some(doubt) = crate::goal::doubt(&draft.run).filter(|_| pursues) {
+        summary = format!("{summary}; look closely: {doubt}");
+    }
     let mut allowed = vec![DecisionKind::Approve];
     if draft.run.stages[index].revisions < stage.revisions {
         allowed.extend([DecisionKind::Reject, DecisionKind::Suggest]);
+        allowed.extend(pursues.then_some(DecisionKind::ModifyPlan));
     }
     if artifact.as_ref().is_some_and(|made| made.stage == stage.name && made.kind.can_be_written()) {
         allowed.push(DecisionKind::ModifyPlan);
@@ -90,7 +95,10 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
 pub(super) fn answered(draft: &mut Draft, index: usize, question: String, answer: &str) {
     let stage = draft.run.stage(index).name.clone();
     draft.record(Event::AgentAnswered { stage, question, answer: answer.to_owned() });
-    ask_approval(draft, index);
+    match draft.run.goal.waits.clone() {
+        Some(why) => ask_goal(draft, index, &why),
+        None => ask_approval(draft, index),
+    }
 }
 
 /// The work is done and a person says where it goes.
@@ -249,6 +257,27 @@ pub(super) fn ask_stuck(draft: &mut Draft, index: Option<usize>, summary: &str) 
     }
     allowed.push(DecisionKind::Cancel);
     place(draft, HoldKind::Stuck, index, summary.to_owned(), allowed);
+}
+
+/// A goal does not get on by itself: a person says whether and how it goes on.
+pub(super) fn ask_goal(draft: &mut Draft, index: usize, summary: &str) {
+    use DecisionKind::{AcceptAnyway, Approve, Ask, Cancel, ModifyPlan, Reject, Retry, Suggest, TakeOver};
+    let mut allowed = vec![Approve, Reject, Suggest, ModifyPlan];
+    if draft.run.stages[index].asks < ASKS {
+        allowed.push(Ask);
+    }
+    allowed.push(Retry);
+    let stage = &draft.run.stage(index).name;
+    if draft.run.artifacts.iter().any(|artifact| artifact.stage == *stage) {
+        allowed.push(AcceptAnyway);
+    }
+    if draft.run.opened().parent.is_none() {
+        allowed.push(TakeOver);
+    }
+    allowed.push(Cancel);
+    let mut hold = new(draft, HoldKind::Stuck, Some(index), summary.to_owned(), allowed);
+    hold.asked = draft.run.asked.clone();
+    draft.place(hold);
 }
 
 /// A person paused the run, or works on it themselves.

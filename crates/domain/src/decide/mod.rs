@@ -38,6 +38,7 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::Start(start) => start::start(&mut draft, *start)?,
         Command::Report(report) => work::report(&mut draft, report)?,
         Command::Spend(spend) => count(&mut draft, spend)?,
+        Command::Pursue(report) => pursue::step(&mut draft, report)?,
         Command::Decide(decide) => hold::decide(&mut draft, decide)?,
         Command::TimerFired { timer } => timeout::fire(&mut draft, timer)?,
         Command::ChildEnded(report) => delegate::ended(&mut draft, report)?,

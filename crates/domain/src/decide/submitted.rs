@@ -30,7 +30,7 @@ pub(super) fn submitted(draft: &mut Draft, index: usize, submission: Submission)
         tasks(draft, plan);
     }
     if let Some(reflection) = reflection {
-        pursue::record(draft, index, reflection);
+        pursue::record(draft, index, reflection, None);
     }
     match (review, purpose) {
         (Some(review), _) => stage::judged(draft, index, review),
@@ -39,7 +39,8 @@ pub(super) fn submitted(draft: &mut Draft, index: usize, submission: Submission)
             draft.record(Event::PulseCompleted { stage, pulse: number, of, commit });
             if number < of { stage::go_on(draft, index) } else { stage::gate(draft, index) }
         }
-        (None, Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. }) => stage::gate(draft, index),
+        (None, Purpose::Iterate { .. }) => pursue::met(draft, index),
+        (None, Purpose::Stage | Purpose::Answer { .. }) => stage::gate(draft, index),
     }
 }
 

@@ -176,7 +176,7 @@ fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
         AgentEnd::Asked { questions } => clarify::ask(draft, index, questions),
         AgentEnd::Said { ready, message } => converse::said(draft, index, ready, message),
         AgentEnd::Answered { .. } => crashed(draft, index, "it answered a question nobody asked".to_owned()),
-        AgentEnd::Reflected { reflection } => pursue::reflected(draft, index, reflection),
+        AgentEnd::Reflected { reflection, tree } => pursue::reflected(draft, index, reflection, tree),
         AgentEnd::NeedsTime { minutes, reason } => hold::ask_timeout(draft, index, Some((minutes, &reason))),
         AgentEnd::NeedsPermission { request } => hold::ask_permission(draft, index, request),
         AgentEnd::Crashed { reason } => crashed(draft, index, reason),

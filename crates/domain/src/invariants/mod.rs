@@ -128,6 +128,9 @@ impl Checker {
                     self.broken(recorded, 9, format!("call {call} of effect {effect} counted twice"));
                 }
             }
+            Event::GoalPhaseEntered { effect, step, .. }
+            | Event::GoalTasksPlanned { effect, step, .. }
+            | Event::GoalTaskUpdated { effect, step, .. } => self.pursued(recorded, *effect, *step),
             Event::StageStarted { stage, visit } => self.stage_started(recorded, stage, *visit),
             Event::AutoAdvanced { stage, .. } => self.advanced(recorded, stage),
             Event::StageCompleted { stage } => self.stage_completed(recorded, stage),
@@ -232,6 +235,19 @@ impl Checker {
         }
         if self.seen.stopped.contains(&number) || !self.run.open_effects.contains_key(&number) {
             self.broken(recorded, 13, format!("effect {number} finished although it was taken back"));
+        }
+    }
+
+    /// Rules 11 and 13: a step is taken in once, and only while its agent works.
+    fn pursued(&mut self, recorded: &Recorded, effect: u32, step: u32) {
+        if effect == 0 {
+            return;
+        }
+        if !self.run.open_effects.contains_key(&effect) {
+            self.broken(recorded, 13, format!("effect {effect} goes on although it is not open"));
+        }
+        if self.run.goal.counted.is_some_and(|counted| counted >= (effect, step)) {
+            self.broken(recorded, 11, format!("step {step} of effect {effect} was taken in twice"));
         }
     }
 

@@ -158,7 +158,8 @@ impl Table<'_> {
             }
             Work::Judge { .. } | Work::Prove { .. } => self.verdicts(index),
             Work::Delegate { .. } => self.tasks(stage),
-            Work::Produce { .. } | Work::Pursue { .. } => {}
+            Work::Pursue { .. } => self.pursuit(stage),
+            Work::Produce { .. } => {}
         }
         self.gate(index);
         self.stuck(index);
@@ -219,6 +220,18 @@ impl Table<'_> {
         self.hold(stage, HoldKind::Budget, &[DecisionKind::Approve, DecisionKind::Raise]);
         // A failed task ends the run where the policy says so.
         self.add(&stage.name, ended(Ending::Failed), Because::Work);
+    }
+
+    /// A goal that does not get on waits for a person, who may also ask about it.
+    fn pursuit(&mut self, stage: &Stage) {
+        use DecisionKind::{Approve, Ask, ModifyPlan, Reject, Suggest};
+        self.hold(stage, HoldKind::Stuck, &[Approve, Reject, Suggest, ModifyPlan, Ask]);
+        for because in [Because::Clock, Because::Pause] {
+            self.add(&stage.name, &held(&stage.name, HoldKind::Stuck), because);
+        }
+        if stage.revisions > 0 {
+            self.on(stage, HoldKind::Approval, ModifyPlan, &stage.name);
+        }
     }
 
     /// What the stage made is looked at: always where the gate says so, and wherever policy or risk add a question.

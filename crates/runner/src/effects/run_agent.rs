@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{AgentEnd, AgentTask, CommitId, Outcome};
+use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome};
 use drivers::{HandIn, RESULT_FILE, ReflectionHandIn};
 use engine::{Job, boundary};
 
@@ -48,6 +48,13 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         | AgentEnd::ModelFailed { .. }
         | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
     };
+    let end = match end {
+        AgentEnd::Reflected { reflection, .. } => {
+            let tree = tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?;
+            AgentEnd::Reflected { reflection, tree: Some(tree) }
+        }
+        other => other,
+    };
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })
 }
@@ -82,7 +89,7 @@ async fn conclude(
             return Ok(AgentEnd::NeedsTime { minutes, reason: clip(&reason, MAX_WORDS) });
         }
         HandIn::Reflection(ReflectionHandIn { reflection, .. }) if !reflection.goal_achieved => {
-            return Ok(AgentEnd::Reflected { reflection });
+            return Ok(AgentEnd::Reflected { reflection, tree: None });
         }
         HandIn::Permission { request } => return Ok(AgentEnd::NeedsPermission { request: clip(&request, MAX_WORDS) }),
         HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
@@ -108,6 +115,14 @@ async fn conclude(
             Ok(AgentEnd::Crashed { reason })
         }
     }
+}
+
+/// What the files are after an iteration: the same digest for the same files, whenever they were committed.
+async fn tree_after(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Digest, Trouble> {
+    let (paths, run, commit) = (hands.paths.clone(), job.run.clone(), to_git(commit)?);
+    let read = move || Ok(Repos::open(&paths, &run)?.private.tree_of(&commit)?.to_string());
+    let tree = hands.blocking(&job.id.run, read).await?;
+    Ok(Digest::of([tree.as_str()]))
 }
 
 fn read_result(session: &Path) -> Result<Option<HandIn>, Trouble> {

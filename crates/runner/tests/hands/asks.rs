@@ -19,6 +19,11 @@ input = { command = "echo denied >> made.txt; git push || true" }
 [[conversation.turn.call]]
 tool = "glob_search"
 input = { pattern = "*" }
+[[conversation.turn.call]]
+tool = "plan_tasks"
+input = { tasks = [{ id = "1", description = "make it", status = "completed" }] }
+[[conversation.turn.call]]
+tool = "observe"
 [[conversation.turn]]
 [[conversation.turn.call]]
 tool = "reflect"

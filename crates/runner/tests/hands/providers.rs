@@ -22,15 +22,22 @@ const SCRIPT: &str = r##"
 role = "pursuer"
 [[conversation.turn]]
 [[conversation.turn.call]]
+tool = "plan_tasks"
+input = { tasks = [{ id = "1", description = "make it", status = "completed" }] }
+[[conversation.turn]]
+[[conversation.turn.call]]
 tool = "write_file"
 input = { path = "a.txt", content = "a\n" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "observe"
 [[conversation.turn]]
 [[conversation.turn.call]]
 tool = "reflect"
 input = { goal_achieved = true, progress = 1, content = "all is there" }
 "##;
 
-/// A provider that refuses some requests, and then writes a file and is done.
+/// A provider that refuses some requests, and then plans, writes a file and is done.
 #[derive(Clone)]
 struct Provider {
     refusals: Arc<Mutex<Vec<(u16, Value)>>>,
@@ -67,7 +74,9 @@ async fn answer(State(provider): State<Provider>, request: Request) -> Response 
     let items = body["messages"].as_array().or_else(|| body["contents"].as_array()).unwrap();
     let spoken = items.iter().filter(|item| item["role"] == "assistant" || item["role"] == "model").count();
     let (tool, input) = match spoken {
-        0 => ("write_file", json!({"path": "a.txt", "content": "a\n"})),
+        0 => ("plan_tasks", json!({"tasks": [{"id": "1", "description": "make it", "status": "completed"}]})),
+        1 => ("write_file", json!({"path": "a.txt", "content": "a\n"})),
+        2 => ("observe", json!({})),
         _ => ("reflect", json!({"goal_achieved": true, "progress": 1, "content": "all is there"})),
     };
     let stream = if path.ends_with("GenerateContent") {
@@ -113,7 +122,7 @@ async fn a_spent_usage_window_holds_the_run_until_it_opens_and_nobody_has_to_do_
     let deadline = hold.deadline.unwrap();
     assert!(deadline.duration_since(begun) >= SignedDuration::from_secs(2), "the provider's own time: {deadline}");
     assert!(deadline.duration_since(begun) < SignedDuration::from_mins(5), "the provider's own time: {deadline}");
-    assert_eq!(provider.calls(), 3, "one refusal, and two turns when the window was open");
+    assert_eq!(provider.calls(), 5, "one refusal, and four turns when the window was open");
 }
 
 #[tokio::test]
@@ -144,8 +153,8 @@ async fn the_next_model_of_the_list_takes_over_and_is_remembered() {
     assert_eq!(provider.calls(), 1, "the second turn goes to the model that answered the first");
     let turns = world.turn_lines(&run.id, "pursuer", 1);
     let models: Vec<&Value> = turns.iter().filter_map(|turn| turn["assistant"].get("model")).collect();
-    assert_eq!(models, ["scripted/story", "scripted/story"]);
-    assert_eq!(run.spend.calls, 3, "the refused call is on record too");
+    assert_eq!(models, ["scripted/story"; 4]);
+    assert_eq!(run.spend.calls, 5, "the refused call is on record too");
 }
 
 #[tokio::test]
@@ -166,8 +175,8 @@ async fn our_agent_works_with_a_gemini_provider_and_gives_signatures_back() {
     assert_done(&run);
     assert_eq!(world.file(&run.opened().branch, "a.txt"), "a\n");
     let seen = provider.seen.lock().unwrap();
-    assert_eq!(seen.len(), 2);
+    assert_eq!(seen.len(), 4);
     assert_eq!(seen[0].0, "/v1beta/models/gemini-3-pro:streamGenerateContent");
     let call = &seen[1].1["contents"][1]["parts"][0];
-    assert_eq!((&call["functionCall"]["name"], &call["thoughtSignature"]), (&json!("write_file"), &json!("sig-0")));
+    assert_eq!((&call["functionCall"]["name"], &call["thoughtSignature"]), (&json!("plan_tasks"), &json!("sig-0")));
 }

@@ -14,6 +14,7 @@ use testkit::{MemoryStore, samples};
 pub(crate) struct World {
     folder: TempDir,
     pub(crate) engine: Engine,
+    store: Arc<dyn Store>,
     pub(crate) hands: Arc<Hands>,
     /// Holds that went on by themselves.
     pub(crate) passed: Mutex<Vec<Hold>>,
@@ -61,7 +62,7 @@ impl World {
             diary: engine::DiarySink::none(),
         });
         let engine = Engine::start(Parts {
-            store,
+            store: Arc::clone(&store),
             runner: hands.clone(),
             clock: Arc::new(jiff::Timestamp::now),
             slots: Slots { heavy: 3, light: 8 },
@@ -69,7 +70,7 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        Self { folder, engine: engine.unwrap(), hands, passed: Mutex::default() }
+        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default() }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
@@ -130,6 +131,11 @@ impl World {
             }
             positions.changed().await.unwrap();
         }
+    }
+
+    /// What is recorded of a run.
+    pub(crate) fn events(&self, run: &RunId) -> Vec<domain::Event> {
+        self.store.events(run, 0).unwrap().into_iter().map(|recorded| recorded.event).collect()
     }
 
     /// A file of a branch in the user's repository.

@@ -1,7 +1,7 @@
 //! Using a decision exactly once: refused unless it is this hold, this digest and an allowed decision.
 
-use crate::decide::{Draft, cancel, clarify, converse, delegate, finish, pause, stage};
-use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection};
+use crate::decide::{Draft, cancel, clarify, converse, delegate, finish, pause, pursue, stage};
+use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection, Work, parse_goal_tasks};
 
 /// A person decided.
 pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(), Rejection> {
@@ -23,6 +23,7 @@ pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(),
         return Err(Rejection::NotAllowed { decision: kind, allowed: hold.allowed });
     }
     check_text(&hold, &decide.decision)?;
+    check_tasks(draft, &hold, &decide.decision)?;
     if let Some(question) = &hold.question {
         clarify::check(question, &decide.decision)?;
     }
@@ -67,6 +68,21 @@ fn check_text(hold: &Hold, decision: &Decision) -> Result<(), Rejection> {
     }
 }
 
+/// What a person wants done on the way to a goal must be tasks.
+fn check_tasks(draft: &Draft, hold: &Hold, decision: &Decision) -> Result<(), Rejection> {
+    if let Decision::ModifyPlan { plan } = decision
+        && pursues(draft, hold)
+    {
+        parse_goal_tasks(plan).map_err(|error| Rejection::BadPlan(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn pursues(draft: &Draft, hold: &Hold) -> bool {
+    let index = hold.stage.as_deref().and_then(|name| draft.run.opened().playbook.index_of(name));
+    index.is_some_and(|index| matches!(draft.run.stage(index).work, Work::Pursue { .. }))
+}
+
 fn decision_event(hold: &Hold, decide: &Decide) -> Event {
     let Decide { decision, digest, by, .. } = decide.clone();
     match (hold.kind, &decision) {
@@ -87,16 +103,17 @@ fn act(draft: &mut Draft, hold: &Hold, decide: Decide) {
     let stage = hold.stage.as_deref().and_then(|name| draft.run.opened().playbook.index_of(name));
     match (decide.decision, stage) {
         (Decision::Cancel { reason }, _) => cancel::end(draft, decide.by, reason),
-        (decision, Some(index)) => in_stage(draft, hold, index, decision),
+        (decision, Some(index)) => in_stage(draft, hold, index, decision, &decide.by.name),
         (decision, None) => in_finish(draft, &decision),
     }
 }
 
-fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
+fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision, by: &str) {
     match decision {
         Decision::Approve { .. } => match hold.kind {
             HoldKind::Confirm => converse::confirmed(draft, index, hold),
             HoldKind::Permission | HoldKind::Budget => stage::go_on(draft, index),
+            HoldKind::Stuck => stage::begin(draft, index),
             HoldKind::Approval
             | HoldKind::Clarification
             | HoldKind::Fix
@@ -106,7 +123,6 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
             | HoldKind::Conflict
             | HoldKind::Credentials
             | HoldKind::Review
-            | HoldKind::Stuck
             | HoldKind::Paused => {
                 if hold.question.is_some() {
                     stage::go_on(draft, index)
@@ -119,6 +135,7 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision) {
             stage::go_on(draft, index);
         }
         Decision::Reject { .. } | Decision::Suggest { .. } => send_back(draft, hold, index),
+        Decision::ModifyPlan { plan } if pursues(draft, hold) => pursue::planned(draft, index, &plan, by),
         Decision::ModifyPlan { plan } => {
             let stage = draft.run.stage(index).name.clone();
             let kind = hold.artifact.as_ref().map(|artifact| artifact.kind);
