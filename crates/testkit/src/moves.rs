@@ -242,9 +242,11 @@ pub fn decisions(run: &Run) -> Vec<Decision> {
     let kind = hold.artifact.as_ref().map(|artifact| artifact.kind);
     let index = hold.stage.as_deref().and_then(|name| run.opened().playbook.index_of(name));
     let pursues = index.is_some_and(|index| matches!(run.stage(index).work, Work::Pursue { .. }));
-    let made = |allowed: &DecisionKind| match decision(*allowed, kind) {
-        Decision::ModifyPlan { .. } if pursues => Decision::ModifyPlan { plan: samples::goal_plan() },
-        other => other,
+    let made = |allowed: &DecisionKind| {
+        if *allowed == DecisionKind::ModifyPlan && pursues {
+            return Decision::ModifyPlan { plan: samples::goal_plan() };
+        }
+        decision(*allowed, kind)
     };
     hold.allowed.iter().map(made).collect()
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 /// Bytes of what it said last that people and models are shown.
 const TAIL: usize = 1_000;
-/// How long the last words of an ended process are waited for; somebody else may hold the pipe open.
+/// How long an end and the last words are waited for; somebody else may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// A running server.
@@ -52,7 +52,8 @@ impl Process {
 
     /// Ends it and everything in its group; tells how it ended by itself, if it had, and what it said last.
     pub(super) async fn end(mut self) -> String {
-        let by_itself = self.child.try_wait().ok().flatten();
+        // A process that closes its pipes because it dies is seen to be dead a moment later.
+        let by_itself = tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok().and_then(Result::ok);
         self.kill();
         // What was killed is reaped; an error would mean that it is gone.
         let _ = self.child.wait().await;

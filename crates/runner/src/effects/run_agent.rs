@@ -31,7 +31,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     boundary("agent.started");
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
-    let end = conclude(hands, job, task, &session, &spool, &ended).await?;
+    let mut end = conclude(hands, job, task, &session, &spool, &ended).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let beside = if hands.mcp.has_processes(&task.session.role) { Beside::Programs } else { Beside::Nobody };
     hands.blocking(&job.id.run, move || laid::store_index(&paths, &inner, &inner_task, beside)).await?;
@@ -48,13 +48,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         | AgentEnd::ModelFailed { .. }
         | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
     };
-    let end = match end {
-        AgentEnd::Reflected { reflection, .. } => {
-            let tree = tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?;
-            AgentEnd::Reflected { reflection, tree: Some(tree) }
-        }
-        other => other,
-    };
+    if let AgentEnd::Reflected { tree, .. } = &mut end {
+        *tree = Some(tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?);
+    }
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })
 }
