@@ -16,6 +16,8 @@ const LOOKED_AT: usize = 300;
 const LONGEST: u64 = 256 * 1024;
 /// Letters of a request that are told.
 const WORDS: usize = 300;
+/// What a word weighs that no earlier request has.
+const NEW: f64 = 0.3;
 /// What two requests must share, as a part of the weight of the new one's words.
 const ALIKE: f64 = 0.35;
 
@@ -64,9 +66,14 @@ fn alike(request: &str, records: Vec<Record>) -> Vec<String> {
     for word in said.iter().flatten() {
         *known.entry(word.clone()).or_default() += 1;
     }
-    let weight = |word: &String| 1.0 / (1.0 + known.get(word).copied().map_or(0.0, as_weight));
+    // One that none has cannot be shared; it says a little that this is something new.
+    let weight = |word: &String| known.get(word).copied().map_or(NEW, |count| 1.0 / (1.0 + as_weight(count)));
     let all: f64 = wanted.iter().map(weight).sum();
-    let score = |words: &BTreeSet<String>| wanted.intersection(words).map(weight).sum::<f64>() / all;
+    let score = |words: &BTreeSet<String>| {
+        let shared: Vec<&String> = wanted.intersection(words).collect();
+        let enough = shared.len() > 1 || 2 * shared.len() > wanted.len();
+        if enough { shared.into_iter().map(weight).sum::<f64>() / all } else { 0.0 }
+    };
     let scored = records.iter().zip(&said).map(|(record, words)| (score(words), record));
     let mut scored: Vec<(f64, &Record)> = scored.filter(|(score, _)| *score >= ALIKE).collect();
     scored.sort_by(|(a, one), (b, two)| b.total_cmp(a).then_with(|| two.completed_at.cmp(&one.completed_at)));
@@ -86,8 +93,9 @@ fn words(text: &str) -> BTreeSet<String> {
     let lower = text.to_lowercase();
     let parts = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 2);
     let stem = |word: &str| {
-        let cut = ["ing", "ed", "es", "s"].iter().find_map(|end| word.strip_suffix(end).filter(|rest| rest.len() > 2));
-        cut.unwrap_or(word).to_owned()
+        let cut = ["ing", "ed", "s"].iter().find_map(|end| word.strip_suffix(end).filter(|rest| rest.len() > 2));
+        let cut = cut.unwrap_or(word);
+        cut.strip_suffix('e').filter(|rest| rest.len() > 2).unwrap_or(cut).to_owned()
     };
     parts.filter(|word| !SMALL.contains(word)).map(stem).collect()
 }
@@ -138,6 +146,6 @@ mod tests {
 
     #[test]
     fn words_are_compared_without_their_ends() {
-        assert_eq!(words("Testing the tested tests"), words("test"));
+        assert_eq!(words("Testing the tested tests on pages"), words("test page"));
     }
 }

@@ -19,7 +19,7 @@ use rmcp::{ClientHandler, RoleClient, serve_client};
 use serde_json::{Map, Value, json};
 
 use super::meter::{Meter, Metered};
-use super::process::Process;
+use super::process::{Closed, Process};
 use crate::model::SOCKET;
 use crate::shorten;
 
@@ -103,10 +103,10 @@ impl Connection {
         };
         match service {
             Ok(Ok(service)) => Ok(Self { service, process, meter, changed }),
-            Ok(Err(error)) => Err(why(process, &meter, &error.to_string()).await),
+            Ok(Err(error)) => Err(why(process, &meter, &error.to_string(), Closed::ByIt).await),
             Err(_) => {
                 let late = format!("it did not answer within {} seconds", limit.as_secs());
-                Err(why(process, &meter, &late).await)
+                Err(why(process, &meter, &late, Closed::ByUs).await)
             }
         }
     }
@@ -158,9 +158,10 @@ impl Connection {
 
     /// Ends it; tells why it was over, if it was.
     pub(super) async fn end(self, reason: &str) -> String {
+        let closed = if self.is_over() { Closed::ByIt } else { Closed::ByUs };
         let Self { service, process, meter, .. } = self;
         drop(service);
-        why(process, &meter, reason).await
+        why(process, &meter, reason, closed).await
     }
 
     /// The answer as plain JSON, whatever the library took it for.
@@ -200,9 +201,9 @@ fn http(name: &str, door: &Path) -> Result<StreamableHttpClientTransport<reqwest
 }
 
 /// The best that is known about why a connection is over.
-async fn why(process: Option<Process>, meter: &Meter, otherwise: &str) -> String {
+async fn why(process: Option<Process>, meter: &Meter, otherwise: &str, closed: Closed) -> String {
     let ended = match process {
-        Some(process) => process.end().await,
+        Some(process) => process.end(closed).await,
         None => String::new(),
     };
     let reason = match (meter.over(), ended.starts_with("it ended")) {

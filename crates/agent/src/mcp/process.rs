@@ -16,6 +16,13 @@ const TAIL: usize = 1_000;
 /// How long an end and the last words are waited for; somebody else may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
+/// Who ended the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closed {
+    ByUs,
+    ByIt,
+}
+
 /// A running server.
 #[derive(Debug)]
 pub(super) struct Process {
@@ -51,9 +58,12 @@ impl Process {
     }
 
     /// Ends it and everything in its group; tells how it ended by itself, if it had, and what it said last.
-    pub(super) async fn end(mut self) -> String {
-        // A process that closes its pipes because it dies is seen to be dead a moment later.
-        let by_itself = tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok().and_then(Result::ok);
+    pub(super) async fn end(mut self, closed: Closed) -> String {
+        let by_itself = match closed {
+            Closed::ByUs => self.child.try_wait().ok().flatten(),
+            // What closes its pipes because it dies is seen to be dead a moment later.
+            Closed::ByIt => tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok().and_then(Result::ok),
+        };
         self.kill();
         // What was killed is reaped; an error would mean that it is gone.
         let _ = self.child.wait().await;
