@@ -185,6 +185,12 @@ impl Pages {
         })?;
         match record {
             CallRecord::Reserved(_) | CallRecord::Tried(_) => {}
+            // Nobody else is kept waiting, and another thread would only cost two changes of it.
+            CallRecord::Settled(_) if self.envelope.is_idle() => self.log.sync_data().map_err(|error| {
+                let cause = error.to_string();
+                self.broken = Some(cause.clone());
+                cause
+            })?,
             CallRecord::Settled(_) => self.syncer.ask(),
         }
         Ok(())

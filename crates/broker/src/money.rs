@@ -99,6 +99,11 @@ impl Envelope {
         Ok(())
     }
 
+    /// Whether no call is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.reserved.is_empty()
+    }
+
     /// Gives the reservation of a call back that was not made after all.
     pub(crate) fn forget(&mut self, call: u32) {
         if self.reserved.remove(&call).is_some() {

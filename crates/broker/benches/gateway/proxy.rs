@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::Command;
@@ -9,6 +10,9 @@ use tokio::sync::mpsc;
 
 use super::load::KEY;
 use super::{Part, Result};
+
+/// So long it may be silent while it starts.
+const START: Duration = Duration::from_secs(120);
 
 /// The proxy, ready for calls.
 pub(super) struct Proxy {
@@ -62,7 +66,7 @@ pub(super) async fn start(base: &str, folder: &Path) -> Result<Proxy> {
     }
     drop(ready);
     let mut last = String::new();
-    while let Some(line) = heard.recv().await {
+    while let Some(line) = tokio::time::timeout(START, heard.recv()).await.unwrap_or_default() {
         if line.contains("Uvicorn running on") {
             tokio::spawn(async move { while heard.recv().await.is_some() {} });
             let part = Part { child, said: line };
@@ -70,7 +74,7 @@ pub(super) async fn start(base: &str, folder: &Path) -> Result<Proxy> {
         }
         last = line;
     }
-    Err(format!("it ended before it was ready: {last}").into())
+    Err(format!("it was not ready, or ended before; it last said: {last}").into())
 }
 
 fn binary() -> Result<PathBuf> {
