@@ -80,10 +80,6 @@ impl Envelope {
         {
             return Err(Shortfall::Calls { max });
         }
-        if self.ask_after.is_some_and(|after| self.spent >= after) {
-            let (purse, spent) = (Purse::Run, self.spent);
-            return Err(Shortfall::Ask { purse, limit: None, spent, resets_at: None });
-        }
         if let Some(limit) = self.limit {
             let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
             let reserved = Micros(self.reserved.values().map(|amount| amount.0).sum());
@@ -93,6 +89,11 @@ impl Envelope {
                 let (purse, resets_at) = (Purse::Run, None);
                 return Err(Shortfall::Money { purse, limit, spent, reserved, needed, resets_at });
             }
+        }
+        // Who could not go on with a yes is not asked for one.
+        if self.ask_after.is_some_and(|after| self.spent >= after) {
+            let (purse, spent) = (Purse::Run, self.spent);
+            return Err(Shortfall::Ask { purse, limit: None, spent, resets_at: None });
         }
         self.calls += 1;
         self.reserved.insert(call, estimate.unwrap_or_default());
@@ -157,6 +158,8 @@ mod tests {
         envelope.settle(2, Some(Micros(1)));
         let asked = envelope.reserve(3, Some(Micros(1)));
         assert!(matches!(asked, Err(Shortfall::Ask { spent: Micros(80), .. })), "{asked:?}");
+        let stopped = envelope.reserve(3, Some(Micros(21)));
+        assert!(matches!(stopped, Err(Shortfall::Money { .. })), "a yes would not be enough: {stopped:?}");
     }
 
     #[test]

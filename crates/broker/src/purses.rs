@@ -198,13 +198,13 @@ impl Ledger {
         let (purse, resets_at) = (*purse, Some(ends));
         let limit = Micros(limit.0.saturating_add(beyond.0));
         let needed = needed.ok_or(Shortfall::PriceUnknown { limit })?;
-        if ask_at.is_some_and(|at| self.spent >= at) {
-            return Err(Shortfall::Ask { purse, limit: Some(limit), spent: self.spent, resets_at });
-        }
         let reserved = Micros(self.open.values().map(|amount| amount.0).fold(0, u64::saturating_add));
         let total = self.spent.0.saturating_add(reserved.0).saturating_add(needed.0);
         if total > limit.0 {
             return Err(Shortfall::Money { purse, limit, spent: self.spent, reserved, needed, resets_at });
+        }
+        if ask_at.is_some_and(|at| self.spent >= at) {
+            return Err(Shortfall::Ask { purse, limit: Some(limit), spent: self.spent, resets_at });
         }
         Ok(needed)
     }

@@ -97,7 +97,7 @@ fn shortfall(model: &str, why: &Shortfall) -> String {
         Shortfall::Ask { purse, limit, spent, .. } => {
             let of = limit.map(|limit| format!(" of {limit}")).unwrap_or_default();
             let limit = limit_of(*purse);
-            format!("{spent} of the {limit}{of} went by; somebody shall say whether `{model}` may be called on")
+            format!("{spent} of the {limit}{of} are spent; the next call to `{model}` waits for a yes")
         }
         Shortfall::PriceUnknown { limit } => format!(
             "the price of `{model}` is unknown, so the spend limit of {limit} cannot be kept; \

@@ -87,6 +87,9 @@ pub struct ReflectionView {
     pub content: String,
     /// What comes next.
     pub next_action: String,
+    /// Whether it said that a person must help.
+    #[serde(default)]
+    pub requires_user_intervention: bool,
     /// What is in the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<String>,

@@ -89,7 +89,9 @@ fn on_the_way(event: &EventView) -> Fact {
         "PULSE_COMPLETED" => ("✓", GOOD, format!("task {} of {} is done", number("/pulse"), number("/of"))),
         "REFLECTION_RECORDED" => {
             let (iteration, progress) = (number("/iteration"), number("/reflection/progress"));
-            ("▸", BUSY, format!("iteration {iteration}, {progress} %: {}", text("/reflection/nextAction")))
+            let next = Some(text("/reflection/nextAction")).filter(|next| !next.trim().is_empty());
+            let next = next.unwrap_or_else(|| text("/reflection/content"));
+            ("▸", BUSY, format!("iteration {iteration}, {progress} %: {next}"))
         }
         "GOAL_PHASE_ENTERED" => ("▸", BUSY, format!("iteration {}: {}", number("/iteration"), text("/phase"))),
         "GOAL_TASKS_PLANNED" => {

@@ -31,6 +31,7 @@ pub(super) fn add(view: &mut RunView, run: &Run) {
         progress: said.progress,
         content: said.content.clone(),
         next_action: said.next_action.clone(),
+        requires_user_intervention: said.requires_user_intervention,
         issues: said.issues.clone(),
     };
     view.reflections = run.reflections.iter().map(reflection).collect();
