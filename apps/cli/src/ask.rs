@@ -126,6 +126,7 @@ fn label(word: &str) -> &str {
         "answer" => "answer",
         "ignore" => "no answer: the agent shall decide",
         "retry" => "try again",
+        "approve_for_run" => "approve this and the same again in this run",
         "accept_anyway" => "accept it anyway",
         "extend" => "give it more time",
         "raise" => "raise the limit",

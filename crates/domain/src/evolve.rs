@@ -567,6 +567,9 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Retry { feedback, .. } => retry(run, index, feedback.as_deref(), by),
         Decision::Raise { by: amount } => raise(run, hold.purse.unwrap_or_default(), *amount),
         Decision::TakeOver => run.taken_over = Some(stage),
+        Decision::ApproveForRun => {
+            note(run, NoteKind::Guidance, stage, &format!("allowed for the run: {}", hold.summary), by);
+        }
         Decision::AcceptAnyway { .. } => run.taken_over = None,
         Decision::ModifyPlan { .. } if hold.kind == HoldKind::Approval && pursues => {
             run.stages[index].revisions += 1;

@@ -229,6 +229,8 @@ pub enum DecisionKind {
     Ignore,
     /// Try again.
     Retry,
+    /// Yes, to this and whatever is asked in the same words in this run.
+    ApproveForRun,
     /// Go on although validation failed.
     AcceptAnyway,
     /// More time.
@@ -260,6 +262,7 @@ impl DecisionKind {
             Self::Answer => "answer",
             Self::Ignore => "ignore",
             Self::Retry => "retry",
+            Self::ApproveForRun => "approve_for_run",
             Self::AcceptAnyway => "accept_anyway",
             Self::Extend => "extend",
             Self::Raise => "raise",
@@ -316,6 +319,8 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<ModelName>,
     },
+    /// Yes, to this and whatever is asked in the same words in this run.
+    ApproveForRun,
     /// Go on although validation failed.
     AcceptAnyway {
         /// Why.
@@ -359,6 +364,7 @@ impl Decision {
             Self::Answer { .. } => DecisionKind::Answer,
             Self::Ignore => DecisionKind::Ignore,
             Self::Retry { .. } => DecisionKind::Retry,
+            Self::ApproveForRun => DecisionKind::ApproveForRun,
             Self::AcceptAnyway { .. } => DecisionKind::AcceptAnyway,
             Self::Extend { .. } => DecisionKind::Extend,
             Self::Raise { .. } => DecisionKind::Raise,

@@ -114,6 +114,7 @@ fn suggestion(run: &Run, kind: DecisionKind) -> String {
         DecisionKind::Answer => format!("holdpoint answer {id} \"your answer\""),
         DecisionKind::Ignore => format!("holdpoint decide {id} ignore"),
         DecisionKind::Retry => format!("holdpoint decide {id} retry"),
+        DecisionKind::ApproveForRun => format!("holdpoint decide {id} approve_for_run"),
         DecisionKind::AcceptAnyway => format!("holdpoint decide {id} accept_anyway"),
         DecisionKind::Extend => format!("holdpoint decide {id} extend --minutes 30"),
         DecisionKind::Raise => format!("holdpoint decide {id} raise --usd 1"),

@@ -1,12 +1,12 @@
 //! What a person said to a request for permission, as the run's log words it.
 //!
-//! The log keeps a note: `allowed: REQUEST (NOTES)`, `not allowed: REQUEST (REASON)`, `instead of: REQUEST: TEXT`. A
-//! yes is for one call, unless its notes say `remember`: then for whatever is asked in the same words in this run.
+//! The log keeps a note: `allowed: REQUEST (NOTES)`, `allowed for the run: REQUEST`, `not allowed: REQUEST (REASON)`,
+//! `instead of: REQUEST: TEXT`. A yes is for one call, one for the run for whatever is asked in the same words.
 
 const ALLOWED: &str = "allowed: ";
 const DENIED: &str = "not allowed: ";
 const INSTEAD: &str = "instead of: ";
-const REMEMBER: &str = "remember";
+const FOR_RUN: &str = "allowed for the run: ";
 
 /// A person's word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Permission {
     /// Whether a note of a run answers a request.
     #[must_use]
     pub fn is_said_in(note: &str) -> bool {
-        [ALLOWED, DENIED, INSTEAD].iter().any(|begin| note.starts_with(begin))
+        [ALLOWED, FOR_RUN, DENIED, INSTEAD].iter().any(|begin| note.starts_with(begin))
     }
 
     /// The request for one call: what, and which call it is.
@@ -44,16 +44,16 @@ impl Permission {
             if let Some(rest) = note.strip_prefix(INSTEAD).and_then(|note| note.strip_prefix(&request)) {
                 return Some(Self::Suggested(rest.trim_start_matches(':').trim().to_owned()));
             }
-            let allowed = note.strip_prefix(ALLOWED)?;
-            (allowed.starts_with(&request) || remembers(allowed, what)).then_some(Self::Allowed)
+            let once = note.strip_prefix(ALLOWED).is_some_and(|allowed| allowed.starts_with(&request));
+            (once || is_for_run(note, what)).then_some(Self::Allowed)
         })
     }
 }
 
-fn remembers(allowed: &str, what: &str) -> bool {
-    let Some(rest) = allowed.strip_prefix(what).and_then(|rest| rest.strip_prefix(" [turn ")) else { return false };
-    let notes = rest.split_once(']').map_or("", |(_, notes)| notes);
-    notes.to_ascii_lowercase().split(|character: char| !character.is_alphanumeric()).any(|word| word == REMEMBER)
+/// The place of the call does not count: the whole of what was asked does.
+fn is_for_run(note: &str, what: &str) -> bool {
+    let rest = note.strip_prefix(FOR_RUN).and_then(|note| note.strip_prefix(what));
+    rest.and_then(|rest| rest.strip_prefix(" [turn ")).is_some_and(|rest| !rest.contains('`'))
 }
 
 #[cfg(test)]
@@ -66,13 +66,12 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_is_for_one_call_unless_it_is_to_be_remembered() {
+    fn a_yes_is_for_one_call_unless_it_is_for_the_run() {
         let push = "run `git push`: it sends";
         check("allowed: run `git push`: it sends [turn 3, call 1]", push, 3, Some(Permission::Allowed));
-        check("allowed: run `git push`: it sends [turn 3, call 1] (fine)", push, 4, None);
-        check("allowed: run `git push`: it sends [turn 3, call 1] (yes, remember)", push, 4, Some(Permission::Allowed));
-        check("allowed: run `git push`: it sends [turn 3, call 1] (remember)", "run `git push -f`: it sends", 4, None);
-        check("allowed: remember [turn 3, call 1]", "remember", 4, None);
+        check("allowed: run `git push`: it sends [turn 3, call 1] (do not remember it)", push, 4, None);
+        check("allowed for the run: run `git push`: it sends [turn 3, call 1]", push, 4, Some(Permission::Allowed));
+        check("allowed for the run: run `git push`: it sends [turn 3, call 1]", "run `git push -f`: it sends", 4, None);
     }
 
     #[test]

@@ -190,6 +190,7 @@ fn answered(
         | Decision::TakeOver
         | Decision::Resume
         | Decision::Retry { .. }
+        | Decision::ApproveForRun
         | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }
         | Decision::Raise { .. }

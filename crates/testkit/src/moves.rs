@@ -262,6 +262,7 @@ pub fn decision(kind: DecisionKind, shown: Option<ArtifactKind>) -> Decision {
         DecisionKind::Answer => Decision::Answer { answer: vec![text] },
         DecisionKind::Ignore => Decision::Ignore,
         DecisionKind::Retry => Decision::Retry { feedback: Some(text), model: None },
+        DecisionKind::ApproveForRun => Decision::ApproveForRun,
         DecisionKind::AcceptAnyway => Decision::AcceptAnyway { reason: None },
         DecisionKind::Extend => Decision::Extend { minutes: 5 },
         DecisionKind::Raise => Decision::Raise { by: Micros(1_000_000) },

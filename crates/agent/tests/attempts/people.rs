@@ -96,7 +96,7 @@ async fn a_yes_is_remembered_when_the_person_says_so_and_judges_are_not_asked_fo
     let mut fake = Fake::new(vec![push(), push(), done()]).await;
     let mut job = fake.job(JobKind::Code);
     let HandIn::Permission { request } = fake.attempt(&job).await else { panic!() };
-    job.permissions.push(format!("allowed: {request} (remember)"));
+    job.permissions.push(format!("allowed for the run: {request}"));
     assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
     assert_eq!(std::fs::read_to_string(fake.work("ran.txt")).unwrap(), "ran\nran\n");
 

@@ -146,7 +146,8 @@ pub(super) fn ask_fix(draft: &mut Draft, index: usize, rounds_left: bool) {
 
 /// An agent wants to do something that needs a yes.
 pub(super) fn ask_permission(draft: &mut Draft, index: usize, request: String) {
-    let allowed = vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::Suggest, DecisionKind::Cancel];
+    use DecisionKind::{Approve, ApproveForRun, Cancel, Reject, Suggest};
+    let allowed = vec![Approve, ApproveForRun, Reject, Suggest, Cancel];
     place(draft, HoldKind::Permission, Some(index), request, allowed);
 }
 

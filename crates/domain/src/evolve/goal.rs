@@ -100,6 +100,7 @@ pub(super) fn word(run: &mut Run, stage: String, decision: &Decision, by: &Actor
         | Decision::Answer { .. }
         | Decision::Ignore
         | Decision::Retry { .. }
+        | Decision::ApproveForRun
         | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }
         | Decision::Raise { .. }

@@ -8,9 +8,9 @@ impl Checker {
     pub(super) fn said(&mut self, hold: &Hold, decision: &Decision) {
         let Some(stage) = hold.stage.clone() else { return };
         match decision {
-            // Yes to a question, or to one tool call, is no yes to what the stage makes.
+            // Yes to a question, a tool call, more money or another iteration is no yes to what the stage makes.
             Decision::Approve { .. } if hold.kind == HoldKind::Confirm => self.own_version(stage),
-            Decision::Approve { .. } if hold.question.is_some() || hold.kind == HoldKind::Permission => {}
+            Decision::Approve { .. } if hold.question.is_some() || !is_of_work(hold.kind) => {}
             Decision::Approve { .. } | Decision::AcceptAnyway { .. } | Decision::CreatePr => {
                 self.seen.open_gates.insert(stage);
             }
@@ -21,6 +21,7 @@ impl Checker {
             | Decision::Answer { .. }
             | Decision::Ignore
             | Decision::Retry { .. }
+            | Decision::ApproveForRun
             | Decision::Extend { .. }
             | Decision::Raise { .. }
             | Decision::Resolve
@@ -72,5 +73,22 @@ impl Checker {
             let message = format!("`{}` was left without a yes to what it made", stage.name);
             self.broken(recorded, 6, message);
         }
+    }
+}
+
+/// Whether a hold of this kind shows what a stage made.
+fn is_of_work(kind: HoldKind) -> bool {
+    match kind {
+        HoldKind::Approval | HoldKind::Review | HoldKind::Confirm | HoldKind::Fix => true,
+        HoldKind::Clarification
+        | HoldKind::Permission
+        | HoldKind::Timeout
+        | HoldKind::Model
+        | HoldKind::Quota
+        | HoldKind::Budget
+        | HoldKind::Conflict
+        | HoldKind::Credentials
+        | HoldKind::Stuck
+        | HoldKind::Paused => false,
     }
 }

@@ -167,9 +167,9 @@ impl Table<'_> {
 
     /// What an agent's attempt can lead to besides what it shall make.
     fn agent(&mut self, index: usize) {
-        use DecisionKind::{Answer, Approve, Extend, Ignore, Raise, Reject, Retry, Suggest};
+        use DecisionKind::{Answer, Approve, ApproveForRun, Extend, Ignore, Raise, Reject, Retry, Suggest};
         let stage = &self.playbook.stages[index];
-        self.hold(stage, HoldKind::Permission, &[Approve, Reject, Suggest]);
+        self.hold(stage, HoldKind::Permission, &[Approve, ApproveForRun, Reject, Suggest]);
         self.hold(stage, HoldKind::Timeout, &[Extend, Retry]);
         self.add(&stage.name, &held(&stage.name, HoldKind::Timeout), Because::Clock);
         self.hold(stage, HoldKind::Model, &[Retry]);

@@ -57,6 +57,7 @@ fn check_text(hold: &Hold, decision: &Decision) -> Result<(), Rejection> {
         | Decision::Answer { .. }
         | Decision::Ignore
         | Decision::Retry { .. }
+        | Decision::ApproveForRun
         | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }
         | Decision::Raise { .. }
@@ -149,6 +150,7 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision, by
         Decision::Answer { .. } | Decision::Ignore => clarify::answered(draft, index),
         Decision::Raise { .. } => stage::go_on(draft, index),
         Decision::Extend { minutes } => stage::go_on_for(draft, index, minutes),
+        Decision::ApproveForRun => stage::go_on(draft, index),
         Decision::AcceptAnyway { .. } | Decision::CreatePr => stage::pass(draft, index),
         Decision::Retry { .. } => retry(draft, hold, index),
         Decision::Resolve => delegate::advance(draft),
@@ -172,6 +174,7 @@ fn in_finish(draft: &mut Draft, decision: &Decision) {
         | Decision::Answer { .. }
         | Decision::Ignore
         | Decision::Retry { .. }
+        | Decision::ApproveForRun
         | Decision::AcceptAnyway { .. }
         | Decision::Extend { .. }
         | Decision::Raise { .. }
