@@ -60,6 +60,7 @@ impl Work<'_> {
                 events: self.events.of_sub_agent(errand.kind.word()),
                 job,
                 log,
+                earlier_turns: conversation.turns(),
                 conversation,
                 observations,
             };

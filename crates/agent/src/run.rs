@@ -81,6 +81,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
         servers: Servers::new(&job, &options.door),
         job,
         log,
+        earlier_turns: conversation.turns(),
         conversation,
         observations,
         room,

@@ -39,6 +39,8 @@ pub(crate) struct Work<'a> {
     pub(crate) servers: Servers,
     pub(crate) log: TurnLog,
     pub(crate) conversation: Conversation,
+    /// How many there were when this attempt began.
+    pub(crate) earlier_turns: u32,
     pub(crate) observations: ObservationLog,
     pub(crate) room: Room,
     pub(crate) policy: Policy,
@@ -108,7 +110,8 @@ impl Work<'_> {
                 self.record(Record::Opening { system, user })
             }
             Stand::ModelSpeaks => self.ask_model().await,
-            Stand::Silent { nudges } if nudges < MOST_NUDGES => {
+            // Another attempt asks at least once more; otherwise it would only repeat the end of the one before.
+            Stand::Silent { nudges } if nudges < MOST_NUDGES || self.conversation.turns() == self.earlier_turns => {
                 self.record(Record::Nudge { text: prompt::nudge(self.job.kind) })
             }
             Stand::Silent { nudges } => Ok(gave_up(format!(

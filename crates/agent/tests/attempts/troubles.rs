@@ -185,3 +185,16 @@ async fn the_same_call_again_and_again_is_warned_and_then_ended() {
             .contains("you called `shell` 4 times in a row with the same input and the same result")
     );
 }
+
+#[tokio::test]
+async fn another_attempt_with_a_silent_model_asks_it_once_more() {
+    let talk = || Turn::Says("Here is how you could do it.", vec![]);
+    let done = Turn::Says("", vec![("complete_pulse", json!({"summary": "done"}))]);
+    let mut fake = Fake::new(vec![talk(), talk(), talk(), talk(), done]).await;
+    let job = fake.job(JobKind::Code);
+    assert!(matches!(fake.attempt(&job).await, HandIn::GaveUp { .. }));
+    assert_eq!(fake.calls(), 3, "told twice to go on");
+    assert!(matches!(fake.attempt(&job).await, HandIn::GaveUp { .. }));
+    assert_eq!(fake.calls(), 4);
+    assert!(matches!(fake.attempt(&job).await, HandIn::Pulse(_)));
+}
