@@ -262,6 +262,10 @@ fn open(run: &mut Run, recorded: &Recorded) {
     let Event::RunStarted { project, request, playbook, config, branch, by, parent } = &recorded.event else { return };
     run.stages = vec![StageState::default(); playbook.stages.len()];
     run.budget = config.budget;
+    if parent.is_some() {
+        // Nobody asks a child on its way: it stops where a limit ends, and there it may be let beyond.
+        run.waived.asked = [Purse::Run, Purse::Project, Purse::Day].into();
+    }
     run.opened = Some(Arc::new(Opened {
         project: project.clone(),
         request: request.clone(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{AgentTask, Run, Waived};
+use domain::AgentTask;
 use drivers::{JOB_FILE, RESULT_FILE};
 use engine::{Job, boundary};
 
@@ -68,18 +68,13 @@ fn remove(path: &Path) -> Result<(), Trouble> {
     }
 }
 
-/// What people said about shared limits. Nobody asks a child about them: it stops where they end.
-fn waived(run: &Run, task: &AgentTask) -> Option<Waived> {
-    run.opened().parent.is_none().then(|| task.waived.clone())
-}
-
 fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
     let limits = GrantLimits {
         envelope: task.envelope,
         ask_after: task.ask_after,
-        purses: hands.models.shared.purses(&run.opened().project, waived(run, task).as_ref()),
+        purses: hands.models.shared.purses(&run.opened().project, Some(&task.waived)),
         retries,
         home: hands.paths.home().to_owned(),
     };

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Command, Ending, Recorded, RunId, check_family};
+use domain::{AgentEnd, Command, Decision, Ending, Micros, Purse, Recorded, RunId, Shortage, check_family};
 use testkit::{History, samples};
 
-use crate::kit::{child, executing, start_children, task};
+use crate::kit::{agent, child, executing, start_children, task, until};
 
 type Logs = BTreeMap<RunId, Vec<Recorded>>;
 
@@ -21,6 +21,18 @@ fn family() -> (History, History) {
     let mut child = History::unopened(parent.run.task("a").unwrap().child.clone().unwrap());
     child.take(Command::Start(Box::new(start))).unwrap();
     (parent, child)
+}
+
+#[test]
+fn a_child_is_not_asked_about_limits_but_may_be_let_beyond_one() {
+    let (_, mut work) = family();
+    until(&mut work, "implementing");
+    let given = |work: &History| work.run.agent().unwrap().1.clone();
+    assert!(given(&work).waived.asked.contains(&Purse::Day) && given(&work).ask_after.is_none());
+    let shortage = Shortage { purse: Purse::Day, ..Shortage::default() };
+    agent(&mut work, AgentEnd::BudgetSpent { reason: "not made".to_owned(), shortage });
+    work.decide("ada", Decision::Raise { by: Micros(70) }).unwrap();
+    assert_eq!(given(&work).waived.beyond, [(Purse::Day, Micros(70))].into());
 }
 
 fn rules(members: [&History; 2]) -> Vec<u8> {
