@@ -22,9 +22,11 @@ use crate::support::{Place, exit_of, until_output};
 
 const ALL: [Tier; 3] = [Tier::Sandboxed, Tier::Restricted, Tier::Unsandboxed];
 
-/// Leaves a daemon that is in another session and another group and has lost its parent.
-const DAEMON: &str =
-    "mkfifo up; (setsid sh -c '(trap \"\" TERM HUP; echo up > up; exec sleep 7777) &' &); read x < up; echo ready;";
+/// Leaves a daemon that is in another session and another group and has lost its parent. It and
+/// [`STAY`] never replace themselves by another program: a process is not seen while it does.
+const DAEMON: &str = "mkfifo up; (setsid sh -c '(trap \"\" TERM HUP; echo up > up; \
+    while :; do sleep 7777; done) &' &); read x < up; echo ready;";
+const STAY: &str = "while :; do sleep 7777; done";
 
 async fn check(tier: Tier, argv: &[&str], expected: How) {
     let place = Place::new();
@@ -82,7 +84,7 @@ async fn a_daemon_is_gone_when_the_agent_has_ended() {
 async fn stop_ends_an_agent_that_ignores_it_and_its_daemon_within_ten_seconds() {
     for tier in ALL {
         let place = Place::new();
-        let script = format!("trap '' TERM; {DAEMON} while :; do sleep 7777; done");
+        let script = format!("trap '' TERM; {DAEMON} {STAY}");
         let attempt = place.start(place.order(tier, &["sh", "-c", &script])).await;
         until_output(&attempt).await;
         assert!(place.processes().len() > 2, "{tier}");
@@ -124,13 +126,13 @@ fn shim_of(attempt: &Attempt) -> Pid {
 async fn killing_the_shim_ends_everything_and_leaves_it_lost() {
     for tier in ALL {
         let place = Place::new();
-        let script = format!("{DAEMON} exec sleep 7777");
+        let script = format!("{DAEMON} {STAY}");
         let attempt = place.start(place.order(tier, &["sh", "-c", &script])).await;
         until_output(&attempt).await;
         let alive: Vec<_> = place
             .processes()
             .into_iter()
-            .map(|pid| pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap())
+            .filter_map(|pid| pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).ok())
             .collect();
         assert!(alive.len() > 2, "{tier}");
         kill_process(shim_of(&attempt), Signal::KILL).unwrap();
@@ -148,7 +150,7 @@ async fn killing_the_shim_ends_everything_and_leaves_it_lost() {
 #[tokio::test]
 async fn a_shim_that_hangs_is_stopped_by_force() {
     let place = Place::new();
-    let script = format!("{DAEMON} exec sleep 7777");
+    let script = format!("{DAEMON} {STAY}");
     let order = place.order(Tier::Restricted, &["sh", "-c", &script]);
     let attempt = place.start(order).await;
     until_output(&attempt).await;
@@ -162,7 +164,7 @@ async fn a_shim_that_hangs_is_stopped_by_force() {
 #[tokio::test]
 async fn leftovers_of_a_dead_shim_and_a_dead_init_are_found_by_their_marker() {
     let place = Place::new();
-    let script = format!("{DAEMON} exec sleep 7777");
+    let script = format!("{DAEMON} {STAY}");
     let order = place.order(Tier::Unsandboxed, &["sh", "-c", &script]);
     let attempt = place.start(order).await;
     until_output(&attempt).await;
