@@ -35,6 +35,24 @@ pub(crate) fn agent(session: PathBuf, door: &Path) -> ExitCode {
     }
 }
 
+/// Carries the streams of a tool server between an agent program and its host.
+pub(crate) fn relay(session: &Path) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let carried = runtime.and_then(|runtime| {
+        let carried = runtime.block_on(agent::relay(session));
+        // A read of standard input that is under way would keep the process.
+        runtime.shutdown_background();
+        carried
+    });
+    match carried {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            Report { format: Format::Human }.note(&format!("the host of this agent cannot be reached: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Which isolation agents get on this machine, and why not a better one.
 pub(crate) fn sandbox_tier() -> (Option<Tier>, String) {
     let probe: Probe = runner::sandbox::probe();

@@ -20,7 +20,7 @@ use clap::Parser as _;
 use wire::ExitCode;
 
 use crate::{
-    commands::{Cli, Command},
+    commands::{AgentPart, Cli, Command},
     failure::Failure,
     report::{Format, Report},
     session::Session,
@@ -32,7 +32,8 @@ fn main() -> std::process::ExitCode {
     match cli.command {
         Command::Shim => return hidden::shim(),
         Command::Inside { arguments } => return hidden::inside(arguments),
-        Command::Agent { session, door } => return hidden::agent(session, &door),
+        Command::Agent(AgentPart::Work { session, door }) => return hidden::agent(session, &door),
+        Command::Agent(AgentPart::Relay { session }) => return hidden::relay(&session),
         other => cli.command = other,
     }
     let report = Report { format: if cli.json { Format::Json } else { Format::Human } };

@@ -1,6 +1,7 @@
 //! From what is asked to what the core takes. Everything wrong is refused here with the field at fault.
 
 mod decide;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,12 +29,14 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     let said = said_trust(&new.trust)?;
     let project = project(setup, &new.project, new.base_branch.as_deref()).await?;
     let playbook = playbooks::find(new.playbook.as_deref().unwrap_or("autonomous"), &project.playbooks)?;
-    check_roles(&playbook, new.models.keys())?;
+    check_roles(&playbook, "models", new.models.keys())?;
+    check_roles(&playbook, "programs", new.programs.keys())?;
     check_timeouts(&playbook, &new.timeout_minutes)?;
     let priority = priority(new.priority.as_deref())?;
     let file = project_file(&project)?;
     let wishes = Wishes { file: &file, roles: &project.roles };
     let lists = models(setup, &playbook, &new, &wishes)?;
+    let programs = programs::programs(setup, &playbook, &new, &file, &lists)?;
     let budget = budget(setup, &new, lists.values().flatten())?;
     let first = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.first()?.clone()));
     let rest = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.get(1..)?.to_vec()));
@@ -47,6 +50,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         max_clarifications: max_clarifications(setup, &new, &file)?,
         models: lists.iter().filter_map(first).collect(),
         fallbacks: lists.iter().filter_map(rest).filter(|(_, list)| !list.is_empty()).collect(),
+        agents: programs,
         timeout_minutes: new.timeout_minutes,
         git: GitPolicy {
             base_branch: project.base_branch.clone(),
@@ -125,12 +129,16 @@ fn trust(setup: &Setup, file: &ProjectFile, said: &[(TrustKey, Gate)]) -> Trust 
     trust
 }
 
-fn check_roles<'a>(playbook: &Playbook, roles: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+fn check_roles<'a>(
+    playbook: &Playbook,
+    field: &'static str,
+    roles: impl Iterator<Item = &'a String>,
+) -> Result<(), Failure> {
     let known = playbook.roles();
     for role in roles {
         if role != EVERY_ROLE && !known.contains(&role.as_str()) {
             let message = format!("the playbook `{}` has no role `{}`", playbook.name, plain(role));
-            return Err(Failure::user("models", "unknown_role", message, format!("there are: {}", known.join(", "))));
+            return Err(Failure::user(field, "unknown_role", message, format!("there are: {}", known.join(", "))));
         }
     }
     Ok(())

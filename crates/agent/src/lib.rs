@@ -1,4 +1,5 @@
 //! Our own agent: reads a job, talks to a model through the broker, works with tools in one folder, hands in a result.
+//! Or the host of another program that does so.
 //! Never decides what happens to the run, and reaches nothing but its session folder, its workspace and the broker.
 
 mod call_error;
@@ -11,6 +12,7 @@ mod events;
 mod goal;
 mod guidance;
 mod hand_in;
+mod host;
 mod lines;
 mod loops;
 mod mcp;
@@ -31,6 +33,7 @@ mod turns;
 mod work;
 mod workspace;
 
+pub use host::relay;
 pub use model::ClientError;
 pub use run::{AgentError, Options, run, run_to};
 pub use session::SessionError;

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use drivers::HandIn;
+use drivers::{AgentEvent, HandIn, Job};
 
 use crate::conversation::Conversation;
 use crate::events::Events;
+use crate::host::Host;
 use crate::mcp::Servers;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
@@ -69,6 +70,9 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let (log, records) = TurnLog::open(&session.turns())?;
     let path = Path::new(&job.workspace);
     let workspace = Workspace::open(path).map_err(|source| AgentError::Workspace { path: path.to_owned(), source })?;
+    if !job.program.is_own() {
+        return host(&options, job, session, workspace, out).await;
+    }
     let observations = ObservationLog::open(&session.observations(), &records)?;
     let mut events = Events::new(out);
     events.keep(&session.stream())?;
@@ -95,5 +99,25 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     let hand_in = work.desk.take_along(hand_in);
     session.hand_in(&hand_in)?;
     work.end(&hand_in)?;
+    Ok(hand_in)
+}
+
+/// The same by another program.
+async fn host(
+    options: &Options,
+    job: Job,
+    folder: SessionFolder,
+    workspace: Workspace,
+    out: &mut (dyn Write + Send),
+) -> Result<HandIn, AgentError> {
+    let mut events = Events::new(out);
+    events.keep(&folder.stream())?;
+    let desk = Arc::new(Desk::new(workspace, &options.session, &options.door, &job));
+    let (program, path) = (job.program.clone(), options.session.clone());
+    let mut host = Host { program, path, desk, events, folder: folder.clone(), job };
+    let hand_in = Box::pin(host.run()).await?;
+    let hand_in = host.desk.take_along(hand_in);
+    folder.hand_in(&hand_in)?;
+    host.say(AgentEvent::Ended { hand_in: hand_in.word().to_owned() })?;
     Ok(hand_in)
 }

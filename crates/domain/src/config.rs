@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Check, Estimate, Micros, RiskPolicy};
+use crate::{AgentProgram, Check, Estimate, Micros, RiskPolicy};
 
 /// Whether a gate opens by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,6 +92,11 @@ pub enum ConfigError {
     /// Not `provider/model`.
     #[error("`{0}` is not a model name; write `provider/model`, for example `anthropic/claude-sonnet-4-5`")]
     Model(String),
+    /// Not an agent program.
+    #[error(
+        "`{0}` is not an agent; use `own`, `claude`, `codex`, `gemini`, `opencode`, `acp:COMMAND` or `command:COMMAND`"
+    )]
+    Agent(String),
     /// Not a priority.
     #[error("`{0}` is not a priority; use `low`, `normal` or `high`")]
     Priority(String),
@@ -208,6 +213,9 @@ pub struct RunConfig {
     /// Models a role goes to, in this order, when its own is unavailable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fallbacks: BTreeMap<String, Vec<ModelName>>,
+    /// The program that plays a role, where it is not our own agent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, AgentProgram>,
     /// Minutes per stage, over the playbook's own.
     #[serde(default)]
     pub timeout_minutes: BTreeMap<String, u32>,

@@ -22,6 +22,7 @@ mod names;
 mod outcome;
 mod plan;
 mod playbook;
+mod program;
 mod reflection;
 mod risk;
 mod run;
@@ -55,6 +56,7 @@ pub use playbook::{
     Because, Lookup, OnOverlap, Playbook, PlaybookError, Stage, StageGate, StageWords, Transition, Weight, WhenStuck,
     Work,
 };
+pub use program::AgentProgram;
 pub use reflection::Reflection;
 pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
 pub use run::{

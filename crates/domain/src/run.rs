@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Goal, Hold, HoldId,
-    Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review, RunConfig, RunId, Session,
-    Stage, TaskState, Waived,
+    Actor, AgentProgram, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Goal,
+    Hold, HoldId, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review, RunConfig,
+    RunId, Session, Stage, TaskState, Waived,
 };
 
 /// One request worked through one playbook on one branch.
@@ -605,6 +605,12 @@ impl Run {
     #[must_use]
     pub fn model(&self, role: &str) -> Option<&ModelName> {
         self.models.get(role).or_else(|| self.opened().config.models.get(role))
+    }
+
+    /// The program that plays a role.
+    #[must_use]
+    pub fn program(&self, role: &str) -> AgentProgram {
+        self.opened().config.agents.get(role).cloned().unwrap_or_default()
     }
 
     /// The models a role goes to when its own is unavailable; none when a person chose the model on the way.

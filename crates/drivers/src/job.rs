@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::GoalTask;
+use domain::{AgentProgram, GoalTask};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +85,9 @@ pub struct Job {
     pub role: String,
     /// What the stage wants: picks prompt and tools.
     pub kind: JobKind,
+    /// The program that does it.
+    #[serde(default)]
+    pub program: AgentProgram,
     /// `provider/model`.
     pub model: String,
     /// Models to go to, in this order, when one is unavailable.

@@ -1,6 +1,7 @@
 //! Translators between Holdpoint and agent programs: what a program is given, and what its bytes mean.
 //! Never does I/O.
 
+pub mod driver;
 mod event;
 mod guidance;
 mod hand_in;

@@ -19,7 +19,7 @@ impl Own {
     /// The launch line: the binary itself, told where its session folder is.
     #[must_use]
     pub fn argv(program: &str, session: &str, door: &str) -> Vec<String> {
-        [program, "agent", "--session", session, "--door", door].map(str::to_owned).to_vec()
+        [program, "agent", "work", "--session", session, "--door", door].map(str::to_owned).to_vec()
     }
 
     /// Decodes one line of standard output.

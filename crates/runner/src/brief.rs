@@ -82,6 +82,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         run: run.id.to_string(),
         role: task.session.role.clone(),
         kind: desk.kind,
+        program: run.program(&task.session.role),
         model: model.ok_or_else(|| Trouble::new(format!("no model is set for the role `{}`", task.session.role)))?,
         fallbacks: run.fallbacks(&task.session.role).iter().map(ToString::to_string).collect(),
         // Known to whoever knows the providers.

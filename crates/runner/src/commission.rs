@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::AgentTask;
+use domain::{AgentProgram, AgentTask};
 use drivers::{JOB_FILE, RESULT_FILE};
 use engine::{Job, boundary};
 
@@ -15,7 +15,7 @@ use crate::models::GrantLimits;
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
-use crate::shim::{DOOR, HOLDPOINT, Launch};
+use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
 use crate::trouble::Trouble;
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
@@ -89,10 +89,22 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         extra_ro: hands.mcp.readable(&task.session.role),
         hide: vec![hands.paths.home().to_owned()],
         argv: drivers::Own::argv(HOLDPOINT, &session_text, DOOR),
-        env: BTreeMap::new(),
+        env: variables(&run.program(&task.session.role)),
         tier: TierChoice::Best,
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),
     })
+}
+
+/// Another program reaches its model only over TCP; where there is none it is not started.
+fn variables(program: &AgentProgram) -> BTreeMap<String, String> {
+    match program {
+        AgentProgram::Own | AgentProgram::Command(_) => BTreeMap::new(),
+        AgentProgram::Claude
+        | AgentProgram::Codex
+        | AgentProgram::Gemini
+        | AgentProgram::Opencode
+        | AgentProgram::Acp(_) => BTreeMap::from([("HOLDPOINT_BROKER_URL".to_owned(), BROKER_URL.to_owned())]),
+    }
 }

@@ -173,6 +173,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         max_turns: MAX_TURNS,
         web_search: false,
         mcp: Vec::new(),
+        program: domain::AgentProgram::Own,
         fallbacks: Vec::new(),
         doors: BTreeMap::new(),
         context_tokens: None,

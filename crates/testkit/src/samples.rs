@@ -49,6 +49,7 @@ pub fn config() -> RunConfig {
         max_clarifications: 2,
         models: BTreeMap::from(models),
         fallbacks: BTreeMap::new(),
+        agents: BTreeMap::new(),
         timeout_minutes: BTreeMap::new(),
         git: GitPolicy {
             base_branch: "main".to_owned(),

@@ -22,6 +22,10 @@ pub struct NewRun {
     /// Role to `provider/model`; `*` stands for every role without one of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, String>,
+    /// Role to the program that plays it: `own`, `claude`, `codex`, `gemini`, `opencode`, `acp:COMMAND` or
+    /// `command:COMMAND`; `*` stands for every role without one of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
     /// Questions before a full approval is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_clarifications: Option<u32>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use wire::ExitCode;
 
+use super::run::programs;
 use crate::{
     demo::{self, Answers},
     failure::Failure,
@@ -19,9 +20,12 @@ pub(crate) struct Arguments {
     /// Answer everything with yes or the first option
     #[arg(long, short)]
     yes: bool,
+    /// Program that plays a role, e.g. implementer=codex, or one for all roles (repeatable)
+    #[arg(long, value_name = "[ROLE=]AGENT")]
+    agent: Vec<String>,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let answers = if arguments.yes { Answers::FirstOption } else { Answers::PersonIfPresent };
-    demo::run(&arguments.dir, answers, session).await
+    demo::run(&arguments.dir, answers, programs(&arguments.agent), session).await
 }

@@ -127,11 +127,24 @@ pub(crate) enum Command {
         arguments: Vec<std::ffi::OsString>,
     },
     #[command(hide = true)]
-    Agent {
+    #[command(subcommand)]
+    Agent(AgentPart),
+}
+
+/// What agents are made of: never for people.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentPart {
+    #[command(hide = true)]
+    Work {
         #[arg(long)]
         session: PathBuf,
         #[arg(long)]
         door: PathBuf,
+    },
+    #[command(hide = true)]
+    Relay {
+        #[arg(long)]
+        session: PathBuf,
     },
 }
 
@@ -174,7 +187,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Demo(arguments) => demo::run(arguments, session).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
         Command::Verify => verify::run(session),
-        Command::Shim | Command::Inside { .. } | Command::Agent { .. } => {
+        Command::Shim | Command::Inside { .. } | Command::Agent(_) => {
             Err(Failure::usage("this is a part of the program, not a command", "see `holdpoint --help`"))
         }
     }

@@ -36,6 +36,10 @@ pub(crate) struct Arguments {
     /// Model as role=provider/model, or one for all roles (repeatable); more after commas are tried in that order
     #[arg(long, value_name = "[ROLE=]PROVIDER/MODEL[,…]")]
     model: Vec<String>,
+    /// Program that plays a role, e.g. implementer=codex, or one for all roles (repeatable): own, claude, codex, gemini,
+    /// opencode, acp:COMMAND, command:COMMAND
+    #[arg(long, value_name = "[ROLE=]AGENT")]
+    agent: Vec<String>,
     /// How the work is done
     #[arg(long, value_name = "NAME")]
     playbook: Option<String>,
@@ -176,6 +180,7 @@ impl Arguments {
             playbook: if self.autonomous { Some("goal".to_owned()) } else { self.playbook },
             trust: self.trust.into_iter().collect(),
             models: models(&self.model),
+            programs: programs(&self.agent),
             max_clarifications: self.max_clarifications,
             timeout_minutes: self.timeout.into_iter().collect(),
             base_branch: self.base,
@@ -238,6 +243,16 @@ fn models(given: &[String]) -> BTreeMap<String, String> {
     models
 }
 
+/// Programs per role. A command may have `=` in it: only a plain word before the first one is a role.
+pub(super) fn programs(given: &[String]) -> BTreeMap<String, String> {
+    let is_role = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_*".contains(c));
+    let named = given.iter().map(|text| match text.split_once('=').filter(|(role, _)| is_role(role.trim())) {
+        Some((role, program)) => (role.trim().to_owned(), program.trim().to_owned()),
+        None => (EVERY_ROLE.to_owned(), text.trim().to_owned()),
+    });
+    named.collect()
+}
+
 fn checks(commands: Vec<String>) -> Option<Vec<CheckSpec>> {
     let named = commands.into_iter().map(|command| CheckSpec { name: command.clone(), command });
     Some(named.collect()).filter(|checks: &Vec<CheckSpec>| !checks.is_empty())
@@ -262,6 +277,13 @@ mod tests {
         let models = models(&["openai/a".to_owned(), "validator=anthropic/b".to_owned()]);
         let expected = [("*", "openai/a"), ("validator", "anthropic/b")];
         assert_eq!(models, expected.map(|(role, model)| (role.to_owned(), model.to_owned())).into());
+    }
+
+    #[test]
+    fn a_program_is_for_one_role_or_for_all_and_its_command_may_have_an_equals_sign() {
+        let programs = programs(&["implementer=codex".into(), "acp:tool --mode=acp".into()]);
+        let expected = [("implementer", "codex"), ("*", "acp:tool --mode=acp")];
+        assert_eq!(programs, expected.map(|(role, program)| (role.to_owned(), program.to_owned())).into());
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod sample;
 mod stop;
 mod summary;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use wire::{ExitCode, NewRun, RunView};
 
@@ -34,7 +34,12 @@ pub(crate) enum Answers {
 }
 
 /// Runs the demo in a folder of its own and stops its server again.
-pub(crate) async fn run(folder: &Path, answers: Answers, session: &Session) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(
+    folder: &Path,
+    answers: Answers,
+    programs: BTreeMap<String, String>,
+    session: &Session,
+) -> Result<ExitCode, Failure> {
     let folder = std::path::absolute(folder).map_err(|error| Failure::file("use", folder, &error))?;
     let home = Home::at(folder.join("home"));
     sample::clear(&folder, &home).await?;
@@ -46,7 +51,7 @@ pub(crate) async fn run(folder: &Path, answers: Answers, session: &Session) -> R
     introduce(&repository, decider, session);
     let channel = if decider == Decider::Always { "demo" } else { "cli" };
     let session = session.apart(home.clone(), &FOREIGN, channel);
-    let told = tell(&repository, decider, &session).await;
+    let told = tell(&repository, decider, programs, &session).await;
     let stopped = stop::server(&home).await;
     let run = told?;
     stopped?;
@@ -58,19 +63,25 @@ pub(crate) async fn run(folder: &Path, answers: Answers, session: &Session) -> R
     Ok(ExitCode::of_status(&run.status))
 }
 
-async fn tell(repository: &Path, decider: Decider, session: &Session) -> Result<RunView, Failure> {
+async fn tell(
+    repository: &Path,
+    decider: Decider,
+    programs: BTreeMap<String, String>,
+    session: &Session,
+) -> Result<RunView, Failure> {
     let client = session.connect().await?;
-    let run = client.start(&request(repository)).await?;
+    let run = client.start(&request(repository, programs)).await?;
     watch(session, client.clone(), run, 0, decider).await
 }
 
-fn request(repository: &Path) -> NewRun {
+fn request(repository: &Path, programs: BTreeMap<String, String>) -> NewRun {
     let pairs = |pairs: [(&str, &str); 3]| pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     NewRun {
         project: repository.display().to_string(),
         request: REQUEST.to_owned(),
         trust: pairs([("planning", "manual"), ("implementation", "auto"), ("fixes", "auto")]),
         models: pairs(["planner", "implementer", "validator"].map(|role| (role, "scripted/demo"))),
+        programs,
         auto_merge: Some(true),
         push: Some(false),
         ..NewRun::default()

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use broker::PriceTable;
-use domain::{Gate, Micros, ModelName, TrustKey};
+use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
 use runner::{McpServers, Models};
 
@@ -43,6 +43,8 @@ pub struct Defaults {
     pub trust: Vec<(TrustKey, Gate)>,
     /// Models per role, in the order they are tried; no list is empty.
     pub models: BTreeMap<String, Vec<ModelName>>,
+    /// The program that plays a role; `*` for every role without one of its own.
+    pub programs: BTreeMap<String, AgentProgram>,
     /// Questions before a full approval is asked for.
     pub max_clarifications: Option<u32>,
     /// Squash-merge into the base when every gate passed.
@@ -90,6 +92,7 @@ impl Setup {
         let defaults = Defaults {
             trust: own.trust,
             models: own.models.into_iter().chain(said.models).collect(),
+            programs: own.programs,
             max_clarifications: said.max_clarifications.or(own.max_clarifications),
             auto_merge: said.auto_merge.or(own.auto_merge),
             push: own.push,

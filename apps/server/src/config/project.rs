@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{Check, Gate, Policy, RiskPolicy, RunConfig, TrustKey};
+use domain::{AgentProgram, Check, Gate, Policy, RiskPolicy, RunConfig, TrustKey};
 use serde::Deserialize;
 
 /// What the file says that counts.
@@ -15,6 +15,7 @@ pub(crate) struct ProjectFile {
     pub(crate) no_auto_merge: bool,
     pub(crate) max_clarifications: Option<u32>,
     pub(crate) models: BTreeMap<String, String>,
+    pub(crate) programs: BTreeMap<String, AgentProgram>,
     pub(crate) checks: Vec<Check>,
     pub(crate) exclude_paths: Vec<String>,
     pub(crate) limits: Limits,
@@ -58,6 +59,7 @@ struct RawRun {
     trust_mode: BTreeMap<String, String>,
     max_clarifications: Option<u32>,
     model_routing: BTreeMap<String, String>,
+    agent_routing: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -95,6 +97,7 @@ impl ProjectFile {
             no_auto_merge: raw.git.auto_merge == Some(false),
             max_clarifications: raw.default_run_config.max_clarifications,
             models: raw.default_run_config.model_routing,
+            programs: programs(&raw.default_run_config.agent_routing)?,
             checks: raw.checks,
             exclude_paths: raw.exclude_paths,
             limits: Limits {
@@ -105,6 +108,18 @@ impl ProjectFile {
             },
         })
     }
+}
+
+/// A repository may name a known agent, not a command: what runs on a machine is its user's to say.
+fn programs(routing: &BTreeMap<String, String>) -> Result<BTreeMap<String, AgentProgram>, String> {
+    let read = |(role, text): (&String, &String)| match text.parse() {
+        Ok(AgentProgram::Acp(_) | AgentProgram::Command(_)) => {
+            Err(format!("agentRouting: {role}: a command is named by the user, not by the repository"))
+        }
+        Ok(program) => Ok((role.clone(), program)),
+        Err(error) => Err(format!("agentRouting: {role}: {error}")),
+    };
+    routing.iter().map(read).collect()
 }
 
 #[cfg(test)]
@@ -123,6 +138,15 @@ mod tests {
         assert_eq!((file.max_clarifications, file.no_auto_merge), (Some(3), true));
         assert_eq!(file.checks[0].command, "npm test");
         assert_eq!(file.exclude_paths.len(), 2);
+    }
+
+    #[test]
+    fn a_repository_names_known_agents_and_never_a_command() {
+        let text = |agent: &str| format!(r#"{{"defaultRunConfig": {{"agentRouting": {{"implementer": "{agent}"}}}}}}"#);
+        assert_eq!(ProjectFile::parse(&text("codex")).unwrap().programs["implementer"], AgentProgram::Codex);
+        for agent in ["command:sh -c evil", "acp:evil", "nobody"] {
+            assert!(ProjectFile::parse(&text(agent)).unwrap_err().contains("agentRouting: implementer"), "{agent}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::{Defaults, SettingsError, model_list};
 pub(super) struct UserFile {
     trust: BTreeMap<String, String>,
     models: BTreeMap<String, ModelsFile>,
+    agents: BTreeMap<String, String>,
     max_clarifications: Option<u32>,
     auto_merge: Option<bool>,
     push: Option<bool>,
@@ -132,6 +133,10 @@ impl UserFile {
             };
             let models = model_list(&text).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
             defaults.models.insert(role.clone(), models);
+        }
+        for (role, program) in &self.agents {
+            let program = program.parse().map_err(|error| refuse(format!("[agents] {role}: {error}")))?;
+            defaults.programs.insert(role.clone(), program);
         }
         defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)

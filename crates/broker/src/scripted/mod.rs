@@ -6,6 +6,7 @@ mod chat;
 mod fault;
 mod gemini;
 mod messages;
+mod offered;
 mod opening;
 mod reply;
 mod responses;
@@ -63,6 +64,13 @@ impl ScriptedUpstream {
             visit: *visit,
         })?;
         let index = turn::index(ask, &self.scene);
+        if offered::handed_in(ask) {
+            return Ok(answer(
+                ask,
+                play(frames(ask, &Reply::closing(&self.scene, ask, index)), Duration::ZERO),
+                ScriptState::Going,
+            ));
+        }
         let Some(turn) = conversation.turns.get(index) else {
             let reply = Reply::over(&self.scene, ask, index);
             let frames = frames(ask, &reply);
@@ -70,6 +78,11 @@ impl ScriptedUpstream {
             return Ok(answer(ask, body, ScriptState::Over));
         };
         let reply = Reply::of(&self.scene, ask, index, turn);
+        if !reply.calls.is_empty() && !offered::any(ask) {
+            // A small question on the side (a title, a summary) is no turn.
+            let aside = reply.emptied().saying("a scripted answer");
+            return Ok(answer(ask, play(frames(ask, &aside), Duration::ZERO), ScriptState::Going));
+        }
         let fault = turn.fault.as_ref();
         if let Some(fault) = fault.filter(|fault| self.plays(index, fault)) {
             return Ok(fault.answer(ask, &reply));

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::request::Ask;
 use crate::usage::Usage;
 
+use super::offered;
 use super::script::Turn;
 
 /// Whose conversation it is.
@@ -79,7 +80,7 @@ impl Reply {
         let mut reply = Self::new(scene, ask, index);
         reply.thought = turn.thought.clone();
         reply.text = turn.text.clone();
-        reply.calls = calls;
+        reply.calls = calls.into_iter().map(|call| offered::fit(ask, call)).collect();
         reply.usage = match &turn.usage {
             Some(usage) => Usage {
                 input: usage.input,
@@ -100,6 +101,19 @@ impl Reply {
         reply.text = Some("The script is over: it has no turn left for this conversation.".into());
         reply.usage = reply.estimate(ask);
         reply
+    }
+
+    /// What it says when its work was handed in.
+    pub(crate) fn closing(scene: &Scene, ask: &Ask, index: usize) -> Self {
+        let mut reply = Self::new(scene, ask, index);
+        reply.text = Some(offered::CLOSING.to_owned());
+        reply.usage = reply.estimate(ask);
+        reply
+    }
+
+    pub(crate) fn saying(mut self, text: &str) -> Self {
+        self.text = Some(text.to_owned());
+        self
     }
 
     pub(crate) fn emptied(&self) -> Self {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::protocol::Protocol;
 use crate::request::Ask;
 
+use super::offered;
 use super::reply::Scene;
 
 pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
@@ -17,7 +18,9 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
     match ask.protocol {
         Protocol::Messages => {
             for message in items(ask.field("messages")) {
-                if message["role"] == "assistant" {
+                if offered::is_closing(message) {
+                    count.other();
+                } else if message["role"] == "assistant" {
                     let blocks = items(&message["content"]);
                     count.model(scene.turn_of(blocks.filter_map(|block| block["id"].as_str())));
                 } else {
@@ -27,7 +30,9 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
         }
         Protocol::Chat => {
             for message in items(ask.field("messages")) {
-                if message["role"] == "assistant" {
+                if offered::is_closing(message) {
+                    count.other();
+                } else if message["role"] == "assistant" {
                     let calls = items(&message["tool_calls"]);
                     count.model(scene.turn_of(calls.filter_map(|call| call["id"].as_str())));
                 } else {
@@ -37,7 +42,9 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
         }
         Protocol::Responses => {
             for item in items(ask.field("input")) {
-                if is_of_model(item) {
+                if offered::is_closing(item) {
+                    count.other();
+                } else if is_of_model(item) {
                     count.model(scene.turn_of(item["call_id"].as_str().into_iter()));
                 } else {
                     count.other();
@@ -46,7 +53,9 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
         }
         Protocol::Gemini => {
             for content in items(ask.field("contents")) {
-                if content["role"] == "model" {
+                if offered::is_closing(content) {
+                    count.other();
+                } else if content["role"] == "model" {
                     let parts = items(&content["parts"]);
                     count.model(scene.turn_of(parts.filter_map(|part| part["functionCall"]["id"].as_str())));
                 } else {

@@ -96,6 +96,7 @@ impl World {
         let config = RunConfig {
             models: roles().map(|role| (role, models[0].clone())).collect(),
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
+            agents: std::collections::BTreeMap::new(),
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             ..samples::config()

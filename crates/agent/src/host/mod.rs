@@ -1,0 +1,269 @@
+//! Hosts an agent program that is not ours: starts it, answers what it asks, listens to what it does, and takes what it
+//! hands in through Holdpoint's tools.
+//!
+//! To the outside it is an agent like our own: the same job comes in, the same events and the same result go out. The
+//! program is a child inside the same sandbox, so whatever it leaves behind ends with the attempt. What it says about
+//! its own success does not count: without something handed in, nothing was done.
+
+mod child;
+mod permits;
+mod relay;
+mod state;
+mod tools;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::AgentProgram;
+use drivers::driver::{self, Act, Brief, Over, Stdin, Talk};
+use drivers::{AgentEvent, HandIn, Job};
+
+use crate::AgentError;
+use crate::events::Events;
+use crate::guidance;
+use crate::policy::Policy;
+use crate::prompt;
+use crate::session::SessionFolder;
+use crate::shorten;
+use crate::tools::Desk;
+use child::{Child, Heard};
+use permits::Permits;
+pub use relay::relay;
+use state::State;
+use tools::Counter;
+
+/// How often a program that stopped without handing in is told to go on.
+const MOST_NUDGES: u32 = 2;
+/// How long a program may still talk after it has handed in, so that its own record of the conversation is whole.
+const GRACE: Duration = Duration::from_secs(20);
+/// How long it may take to leave when it is done.
+const LEAVING: Duration = Duration::from_secs(5);
+const LONGEST_REASON: usize = 1_500;
+
+/// One attempt by a program.
+pub(crate) struct Host<'a> {
+    pub(crate) job: Job,
+    pub(crate) program: AgentProgram,
+    pub(crate) folder: SessionFolder,
+    pub(crate) path: PathBuf,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) events: Events<'a>,
+}
+
+/// How one process of the program ended.
+enum Ended {
+    HandedIn(HandIn),
+    /// It stopped without handing in.
+    Silent,
+    ModelFailed(String),
+    /// It could not be started, crashed, or gave up in a way of its own.
+    Badly(String),
+}
+
+impl Host<'_> {
+    /// Works until there is something to hand in.
+    pub(crate) async fn run(&mut self) -> Result<HandIn, AgentError> {
+        let mut state = State::read(&self.path);
+        let resumed_turns = state.turns;
+        self.say(AgentEvent::SessionStarted { resumed_turns })?;
+        let counter = Counter::open(&self.path, Arc::clone(&self.desk), &self.job)?;
+        let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
+        let mut prompt = self.first_words(&mut state)?;
+        let mut nudges = 0;
+        let mut fresh = state.session.is_none();
+        loop {
+            state.write(&self.path)?;
+            let begun_with = state.turns;
+            match self.once(prompt, &mut state, &counter, &mut permits).await? {
+                Ended::HandedIn(hand_in) => return Ok(hand_in),
+                Ended::Silent if nudges < MOST_NUDGES => {
+                    nudges += 1;
+                    prompt = words::nudge(self.job.kind);
+                }
+                Ended::Silent => {
+                    let reason = format!(
+                        "`{}` stopped without handing anything in, also after it was told {nudges} times to go on",
+                        self.program
+                    );
+                    return Ok(HandIn::GaveUp { reason });
+                }
+                Ended::ModelFailed(reason) => return Ok(HandIn::ModelFailed { reason }),
+                // A conversation that its program no longer knows is begun anew, with what was done in it.
+                Ended::Badly(reason) if !fresh && state.turns == begun_with => {
+                    let message = format!("the conversation could not be taken up again ({reason}); a new one begins");
+                    self.say(AgentEvent::Trouble { message })?;
+                    let recap = state::recap(&self.folder.stream());
+                    state.session = None;
+                    fresh = true;
+                    prompt = format!("{}\n\n{recap}", self.opening()?);
+                }
+                Ended::Badly(reason) => return Ok(HandIn::GaveUp { reason }),
+            }
+        }
+    }
+
+    fn opening(&self) -> Result<String, AgentError> {
+        let opening = prompt::opening(&self.job)?;
+        Ok(words::opening(&opening, &self.program, &tools::names(&self.job)))
+    }
+
+    /// What the program is told first: everything, or what is new since it was last here.
+    fn first_words(&mut self, state: &mut State) -> Result<String, AgentError> {
+        let guidance = guidance::after(&self.folder.guidance(), state.guided)?;
+        state.guided = guidance.last().map_or(state.guided, |last| last.number);
+        let said: Vec<String> = guidance.iter().map(guidance::words).collect();
+        let news = words::news(&self.job, state, &said);
+        state.answers = self.job.answers.len();
+        state.permissions = self.job.permissions.len();
+        match &state.session {
+            Some(_) => Ok(news),
+            None if state.turns == 0 && said.is_empty() => self.opening(),
+            None => Ok(format!("{}\n\n{}\n\n{news}", self.opening()?, state::recap(&self.folder.stream()))),
+        }
+    }
+
+    async fn once(
+        &mut self,
+        prompt: String,
+        state: &mut State,
+        counter: &Counter,
+        permits: &mut Permits,
+    ) -> Result<Ended, AgentError> {
+        let brief = self.brief(prompt, state, counter);
+        let (start, mut talk) = match driver::start(&self.program, &brief) {
+            Ok(started) => started,
+            Err(error) => return Ok(Ended::Badly(error.to_string())),
+        };
+        let mut child = match Child::start(&start, &self.job.workspace, &self.path) {
+            Ok(child) => child,
+            Err(error) => return Ok(Ended::Badly(format!("`{}` cannot be started: {error}", start.argv[0]))),
+        };
+        for line in &start.first {
+            child.send(line).await;
+        }
+        if start.stdin == Stdin::Closed {
+            child.close_input();
+        }
+        let over = self.listen(&mut child, &mut talk, state, counter, permits).await?;
+        state.turns = talk.turns();
+        state.write(&self.path)?;
+        let left = child.leave(LEAVING).await;
+        if let Some(hand_in) = counter.handed_in() {
+            return Ok(Ended::HandedIn(hand_in));
+        }
+        Ok(match over {
+            Some(Over::Well) => Ended::Silent,
+            Some(Over::ModelFailed(reason)) => Ended::ModelFailed(reason),
+            Some(Over::Badly(reason)) => Ended::Badly(reason),
+            None => left.silent().map_or(Ended::Silent, |how| {
+                Ended::Badly(shorten::one_line(&format!("`{}` {how}", self.program), LONGEST_REASON))
+            }),
+        })
+    }
+
+    fn brief(&self, prompt: String, state: &State, counter: &Counter) -> Brief {
+        Brief {
+            prompt,
+            model: self.job.model.clone(),
+            broker: std::env::var("HOLDPOINT_BROKER_URL").unwrap_or_default(),
+            home: self.path.display().to_string(),
+            workspace: self.job.workspace.clone(),
+            tools: counter.command(),
+            resume: state.session.clone(),
+            turns: state.turns,
+        }
+    }
+
+    /// Listens until the program is done or gone, or has handed in and been given its time.
+    async fn listen(
+        &mut self,
+        child: &mut Child,
+        talk: &mut Talk,
+        state: &mut State,
+        counter: &Counter,
+        permits: &mut Permits,
+    ) -> Result<Option<Over>, AgentError> {
+        let begun = Instant::now();
+        let mut until = None;
+        loop {
+            let heard = tokio::select! {
+                heard = child.hear() => heard,
+                () = counter.handing_in(), if until.is_none() => {
+                    until = Some(tokio::time::Instant::now() + GRACE);
+                    continue;
+                }
+                () = at(until) => return Ok(None),
+            };
+            let line = match heard {
+                Heard::Line(line) => line,
+                Heard::End => return Ok(None),
+            };
+            let now = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let mut acts = std::collections::VecDeque::from(talk.line(&line, now));
+            while let Some(act) = acts.pop_front() {
+                match act {
+                    Act::Say(event) => {
+                        let turn_over = matches!(event, AgentEvent::TurnCompleted { .. });
+                        self.tell(event)?;
+                        if turn_over {
+                            acts.extend(self.pass_on_guidance(talk, state)?);
+                        }
+                    }
+                    Act::Send(line) => child.send(&line).await,
+                    Act::Session(session) => {
+                        state.session = Some(session);
+                        state.write(&self.path)?;
+                    }
+                    Act::Ask(asked) => {
+                        let (word, ask) = permits.decide(&asked, state);
+                        state.write(&self.path)?;
+                        acts.extend(talk.word(&asked, &word));
+                        if let Some(hand_in) = ask {
+                            counter.hand_in(hand_in);
+                        }
+                    }
+                    Act::Over(over) => return Ok(Some(over)),
+                    Act::Unknown(line) => {
+                        let text = format!("it said: {}", shorten::one_line(&line, 300));
+                        self.say(AgentEvent::Noted { text })?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// A word of a person reaches a program that listens between two of its turns; another hears it when it hands in.
+    fn pass_on_guidance(&mut self, talk: &mut Talk, state: &mut State) -> Result<Vec<Act>, AgentError> {
+        let mut acts = Vec::new();
+        for word in guidance::after(&self.folder.guidance(), state.guided)? {
+            let Some(told) = talk.tell(&guidance::words(&word)) else { return Ok(acts) };
+            acts.extend(told);
+            state.guided = word.number;
+            state.write(&self.path)?;
+            let text = format!("{} said: {}", word.by, shorten::one_line(&word.text, 400));
+            self.say(AgentEvent::Noted { text })?;
+        }
+        Ok(acts)
+    }
+
+    fn tell(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+        match event {
+            AgentEvent::MessageDelta { turn, text } => self.events.message(turn, &text).map_err(AgentError::Events),
+            AgentEvent::ThoughtDelta { turn, text } => self.events.thought(turn, &text).map_err(AgentError::Events),
+            other => self.say(other),
+        }
+    }
+
+    pub(crate) fn say(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+        self.events.say(&event).map_err(AgentError::Events)
+    }
+}
+
+async fn at(until: Option<tokio::time::Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,207 @@
+//! Fits a scripted call to the tools that a request offers. A script is written for our own agent's tools; another agent
+//! program offers the same under other names, or a shell in their place.
+
+use serde_json::{Map, Value, json};
+
+use crate::protocol::Protocol;
+use crate::request::Ask;
+
+use super::reply::ToolCall;
+
+/// What our tool server says when something was handed in: the model has nothing more to do.
+const HANDED_IN: &str = "Holdpoint has it. End your turn now";
+/// What a scripted model says then. It is no turn of the script.
+pub(super) const CLOSING: &str = "It is handed in; this is the end of my turn.";
+
+/// A tool as a request offers it.
+struct Offered<'a> {
+    name: &'a str,
+    schema: &'a Value,
+    /// Codex keeps the tools of one server together under a name.
+    group: Option<&'a str>,
+}
+
+/// Whether the request offers any tool; clients also ask small questions on the side, which are no turns.
+pub(super) fn any(ask: &Ask) -> bool {
+    !offered(ask).is_empty()
+}
+
+/// Whether the last thing said is that something was handed in.
+pub(super) fn handed_in(ask: &Ask) -> bool {
+    let items = match ask.protocol {
+        Protocol::Messages | Protocol::Chat => ask.field("messages"),
+        Protocol::Responses => ask.field("input"),
+        Protocol::Gemini => ask.field("contents"),
+    };
+    let last = items.as_array().and_then(|items| items.last());
+    last.is_some_and(|last| last.to_string().contains(HANDED_IN))
+}
+
+/// Whether an item is the end of a turn that handed in.
+pub(super) fn is_closing(item: &Value) -> bool {
+    item.to_string().contains(CLOSING)
+}
+
+/// The call as the client knows it.
+pub(super) fn fit(ask: &Ask, call: ToolCall) -> ToolCall {
+    let tools = offered(ask);
+    if tools.is_empty() || tools.iter().any(|tool| tool.name == call.tool) {
+        return call;
+    }
+    let ends = |tool: &&Offered<'_>| {
+        tool.name.strip_suffix(call.tool.as_str()).is_some_and(|before| before.ends_with(['_', '-', '.', '/']))
+    };
+    if let Some(tool) = tools.iter().find(ends) {
+        return ToolCall { tool: tool.full_name(), input: call.input };
+    }
+    let Some(command) = as_command(&call) else { return call };
+    let Some(shell) = tools.iter().find(|tool| tool.command().is_some()) else { return call };
+    shell.run(&command)
+}
+
+impl Offered<'_> {
+    fn full_name(&self) -> String {
+        match self.group {
+            Some(group) if !self.name.starts_with(group) => format!("{group}{}", self.name),
+            Some(_) | None => self.name.to_owned(),
+        }
+    }
+
+    /// The property that takes a command, if it is a shell.
+    fn command(&self) -> Option<&'static str> {
+        let known = ["bash", "shell", "run_shell_command", "shell_command", "exec_command", "run_terminal_cmd"];
+        if !known.contains(&self.name.to_lowercase().as_str()) {
+            return None;
+        }
+        ["command", "cmd"].into_iter().find(|name| self.schema["properties"].get(name).is_some())
+    }
+
+    fn run(&self, command: &str) -> ToolCall {
+        let property = self.command().unwrap_or("command");
+        let properties = &self.schema["properties"];
+        let mut input = Map::new();
+        let takes_words = properties[property]["type"] == "array";
+        input.insert(property.to_owned(), if takes_words { json!(["bash", "-lc", command]) } else { json!(command) });
+        // Some want a word about what it is for.
+        for name in self.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if name != property {
+                let simple =
+                    if properties[name]["type"] == "boolean" { json!(false) } else { json!("a scripted step") };
+                input.insert(name.to_owned(), simple);
+            }
+        }
+        ToolCall { tool: self.full_name(), input: Value::Object(input) }
+    }
+}
+
+/// One of our own agent's tools as a shell command.
+fn as_command(call: &ToolCall) -> Option<String> {
+    let text = |name: &str| call.input[name].as_str();
+    let path = || text("path").map(quoted);
+    match call.tool.as_str() {
+        "shell" => text("command").map(str::to_owned),
+        "read_file" => Some(format!("cat {}", path()?)),
+        "list_directory" => Some(format!("ls -a {}", path()?)),
+        "grep" => Some(format!("grep -rn {} .", quoted(text("pattern")?))),
+        "glob_search" => Some(format!("ls -d {}", text("pattern")?)),
+        "write_file" => {
+            let path = path()?;
+            let content = quoted(text("content")?);
+            Some(format!("mkdir -p \"$(dirname {path})\" && printf %s {content} > {path}"))
+        }
+        "edit_file" => {
+            let (old, new) = (quoted(text("old_text")?), quoted(text("new_text")?));
+            let replace = r"my ($o, $n) = ($ENV{OLD}, $ENV{NEW}); s/\Q$o\E/$n/ or die qq(not found\n)";
+            Some(format!("OLD={old} NEW={new} perl -0777 -pi -e '{replace}' {}", path()?))
+        }
+        _other => None,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn offered(ask: &Ask) -> Vec<Offered<'_>> {
+    let tools = ask.field("tools").as_array().into_iter().flatten();
+    let mut offered = Vec::new();
+    for tool in tools {
+        match ask.protocol {
+            Protocol::Messages => add(&mut offered, tool, "input_schema", None),
+            Protocol::Chat => add(&mut offered, &tool["function"], "parameters", None),
+            Protocol::Responses => {
+                add(&mut offered, tool, "parameters", None);
+                let inner = tool["tools"].as_array().into_iter().flatten();
+                inner.for_each(|one| add(&mut offered, one, "parameters", tool["name"].as_str()));
+            }
+            Protocol::Gemini => {
+                for one in tool["functionDeclarations"].as_array().into_iter().flatten() {
+                    let name =
+                        if one["parametersJsonSchema"].is_object() { "parametersJsonSchema" } else { "parameters" };
+                    add(&mut offered, one, name, None);
+                }
+            }
+        }
+    }
+    offered
+}
+
+fn add<'a>(offered: &mut Vec<Offered<'a>>, tool: &'a Value, schema: &str, group: Option<&'a str>) {
+    if let Some(name) = tool["name"].as_str().filter(|_| tool["tools"].is_null()) {
+        offered.push(Offered { name, schema: &tool[schema], group });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::request::Verb;
+
+    fn ask(protocol: Protocol, tools: Value) -> Ask {
+        let body = json!({"model": "m", "tools": tools}).to_string();
+        Ask::read(protocol, Verb::Answer, Bytes::from(body)).unwrap()
+    }
+
+    fn call(tool: &str, input: Value) -> ToolCall {
+        ToolCall { tool: tool.into(), input }
+    }
+
+    #[track_caller]
+    fn check(ask: &Ask, tool: &str, input: Value, expected: (&str, Value)) {
+        let fitted = fit(ask, call(tool, input));
+        assert_eq!((fitted.tool.as_str(), fitted.input), expected);
+    }
+
+    #[test]
+    fn a_tool_of_ours_is_known_by_the_end_of_its_name() {
+        let claude = ask(Protocol::Messages, json!([{"name": "mcp__holdpoint__submit_plan", "input_schema": {}}]));
+        check(&claude, "submit_plan", json!({"a": 1}), ("mcp__holdpoint__submit_plan", json!({"a": 1})));
+        let opencode = ask(Protocol::Chat, json!([{"function": {"name": "holdpoint_submit_plan", "parameters": {}}}]));
+        check(&opencode, "submit_plan", json!({}), ("holdpoint_submit_plan", json!({})));
+        check(&opencode, "plan", json!({}), ("holdpoint_submit_plan", json!({})));
+        check(&opencode, "fly", json!({}), ("fly", json!({})));
+    }
+
+    #[test]
+    fn files_are_worked_on_with_the_shell_that_there_is() {
+        let schema = json!({"properties": {"command": {"type": "string"}, "description": {}}, "required": ["command", "description"]});
+        let bash = ask(Protocol::Messages, json!([{"name": "Bash", "input_schema": schema}]));
+        let expected = json!({"command": "cat 'it'\\''s.js'", "description": "a scripted step"});
+        check(&bash, "read_file", json!({"path": "it's.js"}), ("Bash", expected));
+        let words = json!({"properties": {"command": {"type": "array"}}, "required": ["command"]});
+        let codex = ask(Protocol::Responses, json!([{"name": "shell", "parameters": words}]));
+        check(&codex, "shell", json!({"command": "ls"}), ("shell", json!({"command": ["bash", "-lc", "ls"]})));
+    }
+
+    #[test]
+    fn the_end_of_a_turn_that_handed_in_is_told_from_a_result() {
+        let body = |text: &str| {
+            let body = json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "tool_result", "content": text}]}]});
+            Ask::read(Protocol::Messages, Verb::Answer, Bytes::from(body.to_string())).unwrap()
+        };
+        assert!(handed_in(&body(&format!("{HANDED_IN}, without calling another tool."))));
+        assert!(!handed_in(&body("ok")));
+    }
+}

@@ -1,0 +1,201 @@
+//! Drivers of agent programs that are not ours: how each is launched, what is said to it, and what its lines mean.
+//!
+//! A driver does no I/O and has no clock: lines and times come in, [`Act`]s come out. What it does not understand is
+//! kept as [`Act::Unknown`], and what a program says about its own success is never the whole truth: only what was
+//! handed in through Holdpoint's tools counts.
+
+mod claude;
+mod line;
+
+use std::collections::BTreeMap;
+
+use domain::AgentProgram;
+use serde_json::Value;
+
+use crate::AgentEvent;
+pub use line::{MOST_INPUT, MOST_OUTPUT, head, one_line};
+
+/// What a program is told about one attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// Everything it is to know, when the conversation begins; what has changed since, when it goes on.
+    pub prompt: String,
+    /// `provider/model`.
+    pub model: String,
+    /// `http://127.0.0.1:PORT` of the broker.
+    pub broker: String,
+    /// A folder of its own, kept from one attempt of the conversation to the next.
+    pub home: String,
+    /// The folder it works in.
+    pub workspace: String,
+    /// Command of the MCP server that has Holdpoint's tools, on its standard streams.
+    pub tools: Vec<String>,
+    /// The program's own name of the conversation that goes on.
+    pub resume: Option<String>,
+    /// Turns there were before this attempt.
+    pub turns: u32,
+}
+
+/// How a program is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Its command line; the first word is looked up on the PATH.
+    pub argv: Vec<String>,
+    /// Variables on top of those every agent has.
+    pub env: BTreeMap<String, String>,
+    /// Files it reads its settings from, with absolute paths; written before it starts.
+    pub files: Vec<(String, String)>,
+    /// Lines for its standard input, at once.
+    pub first: Vec<String>,
+    /// Whether its standard input stays open for more.
+    pub stdin: Stdin,
+}
+
+/// What becomes of a program's standard input after the first lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing more is said.
+    Closed,
+    /// The conversation goes on there.
+    Open,
+}
+
+/// Something that follows from a line of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// It is told on.
+    Say(AgentEvent),
+    /// It goes to the program's standard input, as one line.
+    Send(String),
+    /// The program's own name of the conversation; it is kept for going on later.
+    Session(String),
+    /// The program wants to do something and waits for a word.
+    Ask(Asked),
+    /// The program says that it is done with what it was told, for now.
+    Over(Over),
+    /// A line that is not understood.
+    Unknown(String),
+}
+
+/// Something a program wants to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The program's own name of the request.
+    pub id: String,
+    /// The tool, as the program calls it.
+    pub tool: String,
+    /// `{"command": …}` for a command, `{"path": …}` (or several of them) for files.
+    pub action: Value,
+    /// Whether it may change something.
+    pub changes: Changes,
+}
+
+/// Whether something asked for may change anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// It only looks.
+    No,
+    /// It may.
+    Yes,
+}
+
+/// What is said to something asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word {
+    /// Do it.
+    Allow,
+    /// Do not; the reason is for the model.
+    Deny(String),
+}
+
+/// How a program ended what it was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// As it should.
+    Well,
+    /// Its model could not be used, in its own words.
+    ModelFailed(String),
+    /// Some other way, in its own words.
+    Badly(String),
+}
+
+/// What an attempt cost by the program's own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reported {
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Millionths of a dollar, where the program knows.
+    pub micro_usd: Option<u64>,
+}
+
+/// One conversation with a program, as it goes on.
+#[derive(Debug)]
+pub enum Talk {
+    /// With Claude Code.
+    Claude(claude::Claude),
+}
+
+/// A program that cannot be driven.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// Our own agent is not driven, it works.
+    #[error("our own agent needs no driver")]
+    Own,
+    /// There is no driver for it.
+    #[error("there is no driver for the agent `{0}`")]
+    Missing(String),
+}
+
+/// How a conversation with a program begins or goes on.
+pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), DriverError> {
+    match program {
+        AgentProgram::Own => Err(DriverError::Own),
+        AgentProgram::Claude => Ok((claude::start(brief), Talk::Claude(claude::Claude::new(brief.turns)))),
+        AgentProgram::Codex
+        | AgentProgram::Gemini
+        | AgentProgram::Opencode
+        | AgentProgram::Acp(_)
+        | AgentProgram::Command(_) => Err(DriverError::Missing(program.to_string())),
+    }
+}
+
+impl Talk {
+    /// What a line of standard output means; `now` is in milliseconds since the program started.
+    pub fn line(&mut self, line: &str, now: u64) -> Vec<Act> {
+        match self {
+            Self::Claude(claude) => claude.line(line, now),
+        }
+    }
+
+    /// Passes on what was said to something asked for.
+    pub fn word(&mut self, asked: &Asked, word: &Word) -> Vec<Act> {
+        match self {
+            Self::Claude(claude) => claude.word(asked, word),
+        }
+    }
+
+    /// Says something more to a program that listens; `None`: it has to be started again for that.
+    pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
+        match self {
+            Self::Claude(claude) => Some(claude.tell(text)),
+        }
+    }
+
+    /// What the program itself says its work has cost so far.
+    #[must_use]
+    pub fn reported(&self) -> Reported {
+        match self {
+            Self::Claude(claude) => claude.reported(),
+        }
+    }
+
+    /// Turns there were, those of earlier attempts included.
+    #[must_use]
+    pub fn turns(&self) -> u32 {
+        match self {
+            Self::Claude(claude) => claude.turns(),
+        }
+    }
+}
