@@ -45,7 +45,7 @@ pub(super) fn is_closing(item: &Value) -> bool {
 /// The call as the client knows it.
 pub(super) fn fit(ask: &Ask, call: ToolCall) -> ToolCall {
     let tools = offered(ask);
-    if tools.is_empty() || tools.iter().any(|tool| tool.name == call.tool) {
+    if tools.is_empty() || tools.iter().any(|tool| tool.name == call.tool && tool.takes(&call.input)) {
         return call;
     }
     let ends = |tool: &&Offered<'_>| {
@@ -60,6 +60,16 @@ pub(super) fn fit(ask: &Ask, call: ToolCall) -> ToolCall {
 }
 
 impl Offered<'_> {
+    /// Another client's tool may have the name of one of ours and want other words.
+    fn takes(&self, input: &Value) -> bool {
+        let Some(properties) = self.schema["properties"].as_object() else { return true };
+        let fits = |(name, value): (&String, &Value)| match properties.get(name) {
+            Some(property) => (property["type"] == "array") == value.is_array() || property["type"].is_null(),
+            None => false,
+        };
+        input.as_object().is_none_or(|input| input.iter().all(fits))
+    }
+
     fn full_name(&self) -> String {
         match self.group {
             Some(group) if !self.name.starts_with(group) => format!("{group}{}", self.name),
