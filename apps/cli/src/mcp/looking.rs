@@ -4,7 +4,8 @@ use wire::RunView;
 
 use super::asked::{GetArtifact, GetDiff, ListHolds, ListRuns, OneRun};
 use super::face::Face;
-use super::told::{Hold, HoldDetail, Holds, Part, Run, RunDetail, Runs, Why};
+use super::held::{Hold, HoldDetail, Holds};
+use super::told::{Part, Run, RunDetail, Runs, Why};
 use super::tools::Told;
 use crate::{
     failure::Failure,

@@ -5,7 +5,8 @@ use serde::Serialize;
 use wire::RunView;
 
 use super::face::{Face, protocol_error};
-use super::told::{Hold, Run, RunDetail, Why};
+use super::held::Hold;
+use super::told::{Run, RunDetail, Why};
 use crate::{
     failure::Failure,
     report::{clean, clean_line},

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{asked, deciding, face::Face, looking, starting, told, watching};
+use super::{asked, deciding, face::Face, held, looking, schema, starting, told, watching};
 use crate::failure::Failure;
 
 /// What a tool came to.
@@ -30,8 +30,8 @@ pub(super) fn all() -> Vec<Tool> {
         tool::<asked::ListRuns, told::Runs>("list_runs", "List runs", LIST_RUNS, Reach::Reads),
         tool::<asked::OneRun, told::RunDetail>("get_run", "Look at a run", GET_RUN, Reach::Reads),
         tool::<asked::WatchRun, told::Watched>("watch_run", "Wait for a run", WATCH_RUN, Reach::Reads),
-        tool::<asked::ListHolds, told::Holds>("list_holds", "What waits for the user", LIST_HOLDS, Reach::Reads),
-        tool::<asked::OneRun, told::HoldDetail>("get_hold", "Look at a hold", GET_HOLD, Reach::Reads),
+        tool::<asked::ListHolds, held::Holds>("list_holds", "What waits for the user", LIST_HOLDS, Reach::Reads),
+        tool::<asked::OneRun, held::HoldDetail>("get_hold", "Look at a hold", GET_HOLD, Reach::Reads),
         tool::<asked::GetArtifact, told::Part>("get_artifact", "Read an artifact", GET_ARTIFACT, Reach::Reads),
         tool::<asked::GetDiff, told::Part>("get_diff", "Read a diff", GET_DIFF, Reach::Reads),
         tool::<asked::OneRun, told::Why>("why", "Why a run does not move", WHY, Reach::Reads),
@@ -130,9 +130,10 @@ fn tool<A: JsonSchema + 'static, T: JsonSchema + 'static>(
         .destructive(reach == Reach::Decides)
         .idempotent(reach != Reach::Starts)
         .open_world(reach == Reach::Starts);
-    Tool::new(name, description, JsonObject::new())
+    let tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<A>()
         .with_output_schema::<T>()
         .with_title(title)
-        .with_annotations(hints)
+        .with_annotations(hints);
+    schema::plainly(tool)
 }

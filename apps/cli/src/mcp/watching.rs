@@ -10,7 +10,8 @@ use wire::{EventView, HoldView, RunView};
 
 use super::asked::WatchRun;
 use super::face::Face;
-use super::told::{Hold, Run, Watched};
+use super::held::Hold;
+use super::told::{Run, Watched};
 use super::tools::Told;
 use crate::{
     failure::Failure,
