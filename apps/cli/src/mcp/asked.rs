@@ -106,8 +106,9 @@ pub(super) struct WatchRun {
     pub(super) run: String,
     /// How long to wait at most, 1 to 600; 50 unless said. Call again to wait on.
     pub(super) timeout_seconds: Option<u64>,
-    /// Id of a hold that the user knows of already: waits until it is decided instead of answering with it at once.
-    pub(super) seen_hold: Option<String>,
+    /// Ids of holds that the user knows of already: waits until they are decided instead of answering with one at once.
+    #[serde(default)]
+    pub(super) seen_holds: Vec<String>,
 }
 
 /// What `list_holds` takes.

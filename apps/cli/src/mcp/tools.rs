@@ -56,7 +56,7 @@ const LIST_RUNS: &str = "List runs and tasks, newest first, with status, stage a
 const GET_RUN: &str = "Look at one run: stage, hold, why it stands where it stands, its stages, tasks and artifacts.";
 const WATCH_RUN: &str = "Wait until a run ends, needs a person or moves to another stage, at most `timeout_seconds`; then \
     call it again. Sends progress while it waits. When the outcome is `waits_for_a_person`, tell the user at once what it \
-    waits for and how to decide; to go on waiting for their decision pass the hold's id as `seen_hold`.";
+    waits for and how to decide; to go on waiting for their decision pass the hold's id in `seen_holds`.";
 const LIST_HOLDS: &str = "List everything that waits for the user, longest waiting first: approvals, questions, reviews, \
     budgets, stuck runs.";
 const GET_HOLD: &str = "Look at what a run waits for exactly as a person sees it before they decide: question or artifact, \

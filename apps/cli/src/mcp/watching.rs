@@ -33,7 +33,7 @@ pub(super) async fn watch_run(face: &Face, asked: WatchRun, context: &RequestCon
     let client = face.client().await?;
     let run = client.run(&asked.run).await?;
     let mut watching =
-        Watching { face, context, begun: Standing::of(&run), seen: asked.seen_hold, run, said: Vec::new() };
+        Watching { face, context, begun: Standing::of(&run), seen: asked.seen_holds, run, said: Vec::new() };
     let time_is_up = tokio::time::sleep(Duration::from_secs(seconds));
     let settled = tokio::select! {
         settled = watching.until_settled() => settled?,
@@ -74,7 +74,7 @@ struct Watching<'a> {
     face: &'a Face,
     context: &'a RequestContext<RoleServer>,
     begun: Standing,
-    seen: Option<String>,
+    seen: Vec<String>,
     run: RunView,
     said: Vec<String>,
 }
@@ -125,7 +125,7 @@ impl Watching<'_> {
     }
 
     fn is_new(&self, held: &HoldView) -> bool {
-        self.seen.as_ref() != Some(&held.id)
+        !self.seen.contains(&held.id)
     }
 
     /// Whoever asked for progress hears of each fact; the answer has all of them.
