@@ -121,6 +121,7 @@ async fn nothing_a_client_says_stops_the_server() {
     assert_eq!(raw.ask("tools/call", json!({"name": "no_such"})).await["error"]["code"], -32602);
     assert_eq!(raw.ask("resources/read", json!({"uri": "file:///etc/passwd"})).await["error"]["code"], -32002);
     assert_eq!(raw.ask("resources/read", json!({"uri": "holdpoint://runs/zzzzzz"})).await["error"]["code"], -32002);
+    assert_eq!(raw.ask("resources/list", json!({"cursor": "zzzzzz"})).await["error"]["code"], -32602);
     assert_eq!(raw.ask("prompts/get", json!({"name": "orchestrate"})).await["error"]["code"], -32602);
     assert!(raw.ask("tools/call", json!({"name": 7})).await["error"].is_object());
     let wrong = [
@@ -265,6 +266,11 @@ async fn over_http_nobody_comes_in_without_the_faces_own_token() {
     assert_eq!(hello(&url, &[("authorization", &agent), ("origin", own)]).await, 200);
     assert_eq!(hello(&url, &[("authorization", &agent), ("origin", "http://evil.example")]).await, 403);
     assert_eq!(hello(&url, &[("authorization", &agent), ("host", "evil.example")]).await, 403);
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let huge = http.post(&url).header("authorization", &agent).header("accept", "application/json, text/event-stream");
+    let huge = huge.header("content-type", "application/json").body("x".repeat(5 * 1024 * 1024)).send().await;
+    assert!(huge.is_err() || huge.is_ok_and(|answer| answer.status() == 413), "too much is not read");
+    assert_eq!(hello(&url, &[("authorization", &agent)]).await, 200, "and the next one is served");
     let (url, _child) = over_http(&bench, &["--may-decide"]).await;
     assert_eq!(hello(&url, &[("authorization", &agent)]).await, 401, "a right cannot be had by asking elsewhere");
     assert_eq!(hello(&url, &[("authorization", &owner)]).await, 200);

@@ -2,7 +2,7 @@
 
 use rmcp::model::{ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
-use wire::RunView;
+use wire::{ExitCode, RunView};
 
 use super::face::{Face, protocol_error};
 use super::held::Hold;
@@ -21,7 +21,11 @@ const DIFF: &str = "text/x-diff";
 /// The inbox and the list, then the runs, newest first; the cursor is the last run of the page before.
 pub(super) async fn list(face: &Face, cursor: Option<String>) -> Result<ListResourcesResult, ErrorData> {
     let first = cursor.is_none();
-    let runs = page(face, cursor.as_deref()).await.map_err(|failure| protocol_error(&failure))?;
+    let runs = page(face, cursor.as_deref()).await.map_err(|failure| {
+        // Nothing but the cursor was asked.
+        let wrong = failure.exit == ExitCode::Usage;
+        if wrong { ErrorData::invalid_params("that is no cursor of this list", None) } else { protocol_error(&failure) }
+    })?;
     let mut resources = Vec::new();
     if first {
         let inbox = Resource::new(format!("{SCHEME}holds"), "holds").with_mime_type(JSON);
