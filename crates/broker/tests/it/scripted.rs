@@ -298,7 +298,7 @@ async fn gemini_plays_the_turns_and_streams_them() {
         &mut history,
         json!({"role": "user", "parts": [{"functionResponse": {"name": "write_file", "response": {}}}]}),
     );
-    let (_, second) = door.json(&path("generateContent"), &json!({"contents": history})).await;
+    let (_, second) = door.json(&path("generateContent"), &json!({"contents": history, "tools": tools})).await;
     assert_eq!(second["candidates"][0]["content"]["parts"][0]["functionCall"]["name"], "ask_questions");
     for settled in &door.settled()[..3] {
         assert_eq!((settled.input_tokens, settled.output_tokens, settled.cache_read_tokens), (1_000, 200, 50));
