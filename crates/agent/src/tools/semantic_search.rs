@@ -40,14 +40,14 @@ impl Searcher {
             },
             None => Index::open_for(&self.path, root)?.0,
         };
-        let index = match index.search(question, scope) {
+        let index = match index.search(question, None, scope) {
             Err(error) if error.is_damage() => index.made_anew(root)?.0,
             answered => {
                 *open = Some(index);
                 return answered;
             }
         };
-        open.insert(index).search(question, scope)
+        open.insert(index).search(question, None, scope)
     }
 }
 

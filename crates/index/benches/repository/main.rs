@@ -50,7 +50,8 @@ fn questions(index: &Index, targets: &[Target]) {
     let (mut right, mut first) = (0, 0);
     for target in targets {
         let begun = Instant::now();
-        let hits = index.search(target.question, Scope { under: None, most: 10 }).expect("a question can be asked");
+        let hits =
+            index.search(target.question, None, Scope { under: None, most: 10 }).expect("a question can be asked");
         times.push(millis(begun));
         let mut files: Vec<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
         files.dedup();
