@@ -231,8 +231,13 @@ fn best(places: HashMap<i64, Place>, asked: usize) -> Vec<Ranked> {
 fn fused(by_words: Vec<Ranked>, near: Vec<Ranked>) -> Vec<Ranked> {
     let mut files: BTreeMap<i64, Ranked> = BTreeMap::new();
     for ranking in [by_words, near] {
-        for (rank, ranked) in ranking.into_iter().enumerate() {
-            let score = 1.0 / (FUSION + number(rank + 1));
+        let (mut rank, mut last) = (0, f64::INFINITY);
+        for (at, ranked) in ranking.into_iter().enumerate() {
+            // Who is equally good has the same rank: the order of files says nothing.
+            if ranked.score < last {
+                (rank, last) = (at + 1, ranked.score);
+            }
+            let score = 1.0 / (FUSION + number(rank));
             match files.entry(ranked.file) {
                 Entry::Vacant(entry) => drop(entry.insert(Ranked { score, ..ranked })),
                 Entry::Occupied(mut entry) => {

@@ -125,6 +125,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
     let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));
+    let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
     let lay_out = move || {
         let user = UserRepo::open(&inner.project)?;
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
@@ -133,7 +134,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let job = Job { web_search, doors, mcp, ..job(&inner, &workspace, memory) };
+        let job = Job { web_search, embeddings, doors, mcp, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         let path = session.join(JOB_FILE);
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
@@ -172,6 +173,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         minutes: None,
         max_turns: MAX_TURNS,
         web_search: false,
+        embeddings: None,
         mcp: Vec::new(),
         fallbacks: Vec::new(),
         doors: BTreeMap::new(),

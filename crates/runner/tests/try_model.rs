@@ -79,6 +79,7 @@ fn models(home: &Path, provider: &str, kind: UpstreamKind, base_url: String) -> 
         scripts: BTreeMap::from([("story".to_owned(), script)]),
         prices: broker::prices::table(),
         search: None,
+        embeddings: None,
         shared: runner::SharedLimits::default(),
     }
 }

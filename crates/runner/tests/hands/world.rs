@@ -54,6 +54,7 @@ impl World {
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
                 search: None,
+                embeddings: None,
                 shared: runner::SharedLimits::default(),
             },
             mcp,

@@ -177,6 +177,7 @@ fn setup(home: &Path) -> Setup {
             scripts,
             prices: broker::prices::table(),
             search: None,
+            embeddings: None,
             shared: runner::SharedLimits::default(),
         },
         keys: BTreeMap::new(),
