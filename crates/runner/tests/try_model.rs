@@ -133,6 +133,25 @@ async fn every_protocol_is_tried_with_few_tokens_and_the_key_and_leaves_a_record
 }
 
 #[tokio::test]
+async fn a_model_for_embeddings_is_tried_with_one_text() {
+    let home = tempfile::tempdir().unwrap();
+    let body = json!({"data": [{"index": 0, "embedding": [0.1]}], "usage": {"prompt_tokens": 50, "total_tokens": 50}});
+    let fake = Fake { refusal: Some((200, body)), ..Fake::default() };
+    let models = models(home.path(), "openai", UpstreamKind::OpenAi, fake.start().await);
+    let embeddings = Some(Protocol::Embeddings);
+    let tried = ask(home.path(), &models, "openai/text-embedding-3-small", embeddings).await;
+    let settled = tried.settled.as_ref().unwrap();
+    assert_eq!((tried.status, settled.outcome, settled.input_tokens), (Some(200), Outcome::Ok, 50), "{tried:?}");
+    assert_eq!(settled.micro_usd.map(|cost| cost.0), Some(1), "two cents a million");
+    let (path, _, body) = fake.seen.lock().unwrap().remove(0);
+    assert_eq!((path.as_str(), &body["model"]), ("/v1/embeddings", &json!("text-embedding-3-small")));
+    let other = "gemini/gemini-2.5-pro".parse().unwrap();
+    let models = self::models(home.path(), "gemini", UpstreamKind::Gemini, "http://127.0.0.1:9".to_owned());
+    let refused = try_model(&models, home.path(), &other, embeddings).await.unwrap_err();
+    assert!(refused.to_string().contains("`gemini` has no embeddings"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_script_is_tried_in_a_part_it_knows() {
     let home = tempfile::tempdir().unwrap();
     let models = models(home.path(), "house", UpstreamKind::OpenAi, "http://127.0.0.1:9".to_owned());
