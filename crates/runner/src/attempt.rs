@@ -171,7 +171,7 @@ fn ordinal(index: usize) -> u32 {
 }
 
 /// A settled call that reached an upstream; refused ones cost nothing.
-fn paid(record: &CallRecord) -> Option<SpendReport> {
+pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
     let CallRecord::Settled(settled) = record else { return None };
     match settled.outcome {
         CallOutcome::Budget

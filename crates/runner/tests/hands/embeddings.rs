@@ -9,7 +9,7 @@ use axum::routing::post;
 use axum::{Json, Router};
 use broker::{Limits, Secret, UpstreamKind};
 use domain::{Ending, Event, Micros, Phase};
-use runner::UpstreamSettings;
+use runner::{Talk, Talked, UpstreamSettings};
 use serde_json::{Value, json};
 
 use crate::tools::SCRIPT;
@@ -76,4 +76,52 @@ async fn a_provider_that_says_no_leaves_the_words_and_the_run_goes_on() {
     let found = &world.results(&run.id, "scoper", 1)[0];
     assert!(found.0 && found.1.starts_with("README.md:1-1 Sample"), "{found:?}");
     assert!(found.1.contains("(ranked by words alone: bad key: [key])"), "{found:?}");
+}
+
+const ASKED: &str = r#"
+[[conversation]]
+role = "discussion"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "semantic_search"
+input = { query = "what newcomers look at" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "reply"
+input = { text = "the README" }
+"#;
+
+async fn ask(world: &World, channel: &str) -> Talked {
+    let talk = Talk {
+        channel: channel.to_owned(),
+        number: 1,
+        project: world.repo().canonicalize().unwrap(),
+        model: "scripted/story".parse().unwrap(),
+        question: "Where do I begin?".to_owned(),
+        earlier: Vec::new(),
+    };
+    world.hands.discuss(talk, Box::new(|_| {})).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_next_question_of_a_channel_finds_the_vectors_of_the_one_before() {
+    let told = Told::default();
+    let upstreams = provider(Router::new().route("/v1/embeddings", post(vectors)).with_state(told.clone())).await;
+    let world = World::with_embeddings(ASKED, upstreams, "openai/text-embedding-3-small");
+    for (channel, requests) in [("ch-1", 2), ("ch-2", 3)] {
+        let talked = ask(&world, channel).await;
+        assert_eq!(talked.answer, Ok("the README".to_owned()));
+        assert_eq!(told.lock().unwrap().len(), requests, "{channel}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_for_vectors_without_a_price_is_not_asked_under_a_limit_and_costs_nothing() {
+    let told = Told::default();
+    let upstreams = provider(Router::new().route("/v1/embeddings", post(vectors)).with_state(told.clone())).await;
+    let world = World::with_embeddings(ASKED, upstreams, "openai/of-tomorrow");
+    let talked = ask(&world, "ch-1").await;
+    assert_eq!(talked.answer, Ok("the README".to_owned()));
+    assert!(talked.cost.is_some(), "what was not asked has no unknown price");
+    assert!(told.lock().unwrap().is_empty());
 }
