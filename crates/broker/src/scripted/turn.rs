@@ -63,6 +63,8 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                 }
             }
         }
+        // There are no turns of a model in it.
+        Protocol::Embeddings => {}
     }
     count.turns
 }
@@ -124,7 +126,7 @@ mod tests {
     fn check(protocol: Protocol, items: Value, expected: usize) {
         let name = match protocol {
             Protocol::Messages | Protocol::Chat => "messages",
-            Protocol::Responses => "input",
+            Protocol::Responses | Protocol::Embeddings => "input",
             Protocol::Gemini => "contents",
         };
         let body = json!({"model": "scripted/x", name: items}).to_string();

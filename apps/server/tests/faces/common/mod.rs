@@ -182,6 +182,7 @@ fn setup(home: &Path) -> Setup {
             scripts,
             prices: broker::prices::table(),
             search: None,
+            embeddings: None,
             shared: runner::SharedLimits::default(),
         },
         keys: BTreeMap::new(),
