@@ -32,6 +32,7 @@ pub(super) fn handed_in(ask: &Ask) -> bool {
         Protocol::Messages | Protocol::Chat => ask.field("messages"),
         Protocol::Responses => ask.field("input"),
         Protocol::Gemini => ask.field("contents"),
+        Protocol::Embeddings => return false,
     };
     let last = items.as_array().and_then(|items| items.last());
     last.is_some_and(|last| last.to_string().contains(HANDED_IN))
@@ -139,6 +140,7 @@ fn offered(ask: &Ask) -> Vec<Offered<'_>> {
         match ask.protocol {
             Protocol::Messages => add(&mut offered, tool, "input_schema", None),
             Protocol::Chat => add(&mut offered, &tool["function"], "parameters", None),
+            Protocol::Embeddings => {}
             Protocol::Responses => {
                 add(&mut offered, tool, "parameters", None);
                 let inner = tool["tools"].as_array().into_iter().flatten();

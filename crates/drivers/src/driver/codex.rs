@@ -38,7 +38,7 @@ fn config(brief: &Brief) -> String {
     let (program, arguments) = brief.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
     format!(
         "model = {model}\nmodel_provider = \"holdpoint\"\ncheck_for_update_on_startup = false\n\
-         approval_policy = \"untrusted\"\nsandbox_mode = \"danger-full-access\"\n\
+         sandbox_mode = \"danger-full-access\"\n\
          [analytics]\nenabled = false\n\
          [model_providers.holdpoint]\nname = \"Holdpoint\"\nbase_url = {broker}\nenv_key = \"HOLDPOINT_KEY\"\n\
          wire_api = \"responses\"\n\
