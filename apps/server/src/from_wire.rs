@@ -22,7 +22,7 @@ const EVERY_ROLE: &str = "*";
 
 /// A new run, with every default filled in.
 pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start, Failure> {
-    Start::check_request(&new.request)
+    Start::check_request(&new.request, false)
         .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
     let on_failure = on_failure(new.on_failure.as_deref())?;
     let said = said_trust(&new.trust)?;
@@ -69,6 +69,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         risk: domain::RiskPolicy::default(),
         group: None,
         priority,
+        task: None,
     };
     check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);

@@ -146,6 +146,9 @@ impl From<Rejection> for Failure {
             Rejection::AlreadyDecided { .. } => conflict("already_decided", "look at the run again"),
             Rejection::HoldChanged => conflict("hold_changed", "look at the run again and decide on what it shows"),
             Rejection::DigestChanged => conflict("digest_changed", "look at what is there now and decide again"),
+            Rejection::NotForced => conflict("not_a_task", "decide on what it waits for"),
+            Rejection::NothingToMerge => conflict("nothing_to_merge", "wait until its worker has handed over"),
+            Rejection::NotNow(_) => conflict("not_now", "ask again in a moment"),
             Rejection::ChildNotOpen
             | Rejection::EffectNotOpen(_)
             | Rejection::WrongOutcome(_)

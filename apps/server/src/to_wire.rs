@@ -237,6 +237,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::ValidationPassed { .. }
         | Event::ValidationFailed { .. }
         | Event::SpendRecorded { .. }
+        | Event::MergeForced { .. }
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }

@@ -191,6 +191,7 @@ fn because(command: &Command) -> Because {
         Command::Pause { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
         Command::Cancel { .. } => Because::Cancel,
+        Command::ForceMerge { .. } => Because::Decided("force_merge"),
         Command::Start(_)
         | Command::Report(_)
         | Command::Spend(_)
@@ -211,6 +212,7 @@ fn word(command: &Command) -> String {
         Command::Guide { .. } => "guide".to_owned(),
         Command::Overturn { .. } => "overturn".to_owned(),
         Command::Cancel { .. } => "CANCEL".to_owned(),
+        Command::ForceMerge { .. } => "force_merge".to_owned(),
         Command::Spend(_) => "spend".to_owned(),
         Command::Pursue(_) => "pursue".to_owned(),
     }
