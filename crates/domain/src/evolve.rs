@@ -562,6 +562,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         }
         Decision::Suggest { text } => {
             run.stages[index].revisions += 1;
+            // Another look at failed work is a round that a person added.
+            run.stages[index].rounds_granted += u32::from(hold.kind == HoldKind::Fix);
             let to = sent_back_to(run, index, &hold);
             note(run, NoteKind::Guidance, to, text, by);
         }

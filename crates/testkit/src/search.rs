@@ -279,6 +279,11 @@ fn key(run: &Run) -> String {
         run.merge_approved,
         run.wants_pr,
     );
+    if run.forced.is_some() {
+        // Who forced a merge left the stages for good.
+        let merged = run.merged.is_some();
+        return format!("forced {} {step} {hold:?} {:?} {failed:?} {merged} {}", run.visible(), open(run), tasks(run));
+    }
     format!(
         "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {goal:?} {flags:?} {crashes:?} {:?} {:?} {}",
         run.visible(),

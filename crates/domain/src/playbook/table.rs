@@ -329,7 +329,12 @@ impl Table<'_> {
             holds.push((HoldKind::Credentials, &[Retry]));
         }
         if !self.child && judged {
-            holds.extend([(HoldKind::Conflict, &[Retry][..]), (HoldKind::Review, &[Approve, CreatePr][..])]);
+            holds.push((HoldKind::Conflict, &[Retry]));
+        }
+        // Who comes from a review was asked where it goes.
+        let asked = self.playbook.stages.last().is_some_and(|stage| stage.gate == StageGate::Review);
+        if !self.child && judged && !asked {
+            holds.push((HoldKind::Review, &[Approve, CreatePr]));
         }
         for (kind, back) in holds {
             self.add(FINISHING, &held(FINISHING, kind), Because::Work);
