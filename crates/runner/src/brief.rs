@@ -87,7 +87,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         // Known to whoever knows the providers.
         doors: BTreeMap::new(),
         workspace: paths.workspace(&run.id).display().to_string(),
-        request: run.opened().request.clone(),
+        request: run.wanted(),
         requirement: desk.given(ArtifactKind::Requirement)?,
         conversation: conversation(run),
         scope: desk.given(ArtifactKind::Scope)?,
