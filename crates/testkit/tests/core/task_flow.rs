@@ -2,8 +2,8 @@
 
 use domain::{
     AgentEnd, Command, Decision, DecisionKind, Event, HoldKind, Outcome, Rejection, RunConfig, Severity, TaskBrief,
-    TaskRefusal, TaskSession, TaskStep, TaskWord, TaskWords, Verdict, check_log, task_complete, task_merge,
-    task_respawn, task_step,
+    TaskRefusal, TaskSession, TaskStep, TaskTold, TaskWord, TaskWords, Verdict, check_log, task_complete, task_merge,
+    task_respawn, task_step, task_told,
 };
 use testkit::{History, agree, samples};
 
@@ -223,4 +223,32 @@ fn a_task_that_says_too_little_asks_before_any_agent_works() {
     assert_eq!(word(&clear), TaskWord::Working);
     assert_eq!(clear.run.wanted(), "Fix it\n\n1. open `a.rs`");
     assert!(clear.run.opened().branch.ends_with("-tidy"), "{}", clear.run.opened().branch);
+}
+
+#[test]
+fn what_goes_on_by_itself_and_what_crashes_is_told_with_from_to_and_why() {
+    let mut history = begin("task", samples::config());
+    until(&mut history, "working");
+    crash(&mut history);
+    verdict(&mut history, Verdict::Fail, Severity::Minor);
+    verdict(&mut history, Verdict::Pass, Severity::Minor);
+    let told: Vec<_> = task_told(&history.run.id, &history.log).into_values().collect();
+    let advanced = |told: &TaskTold| match told {
+        TaskTold::AutoAdvanced { from, to, reason } => format!("{} → {}: {reason}", from.word(), to.word()),
+        TaskTold::AgentCrashed { status, crash_count, reason } => format!("{} {crash_count}: {reason}", status.word()),
+    };
+    assert_eq!(
+        told.iter().map(advanced).collect::<Vec<_>>(),
+        [
+            "working 1: process exited without ## Handoff",
+            "working → agent-review: the gate is set to auto",
+            "agent-review → working: minor failure, fix round 1 of 1",
+            "working → agent-review: the gate is set to auto",
+            "agent-review → reviewing: the review passed",
+        ]
+    );
+    assert_eq!((told[0].name(), told[1].name()), ("agent.crashed", "auto.advanced"));
+    let mut other = begin("autonomous", samples::config());
+    other.go_on();
+    assert!(task_told(&other.run.id, &other.log).is_empty());
 }
