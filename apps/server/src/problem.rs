@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::Rejection;
+use domain::{Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
@@ -157,6 +157,19 @@ impl From<Rejection> for Failure {
             | Rejection::BadPhase { .. }
             | Rejection::TimerGone => conflict("not_open", "look at the run again"),
         }
+    }
+}
+
+impl From<TaskRefusal> for Failure {
+    fn from(refusal: TaskRefusal) -> Self {
+        let fault = match &refusal {
+            TaskRefusal::NotATask(_)
+            | TaskRefusal::NotAllowed { .. }
+            | TaskRefusal::Missing { .. }
+            | TaskRefusal::ByItself { .. } => Fault::User,
+            TaskRefusal::NotReviewed(_) => Fault::Conflict,
+        };
+        Self::new(fault, refusal.code(), refusal.to_string(), refusal.hint())
     }
 }
 
