@@ -71,7 +71,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         risk: domain::RiskPolicy::default(),
         group: None,
         priority,
-        task,
+        task: task.map(Box::new),
     };
     check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);

@@ -250,7 +250,7 @@ pub struct RunConfig {
     pub priority: Priority,
     /// What was said with it, when it stands for a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskBrief>,
+    pub task: Option<Box<TaskBrief>>,
 }
 
 /// Keeps what nobody set out of stored events.

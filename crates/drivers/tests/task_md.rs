@@ -1,5 +1,4 @@
 //! TASK.md under everything that people and agents write: nothing panics, nothing is lost, nothing is guessed.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use domain::Verdict;
 use drivers::task_md::{TaskFile, TaskSection, TaskSheet, hand_in, missing};
@@ -220,6 +219,12 @@ fn what_the_agent_wrote_is_there_again_for_the_next() {
     assert_eq!((next.get("id"), next.get("mood")), (Some("r1"), Some("fine")));
     assert_eq!((next.section(TaskSection::Notes), next.section(TaskSection::Questions)), (Some("remember"), None));
     assert!(text.contains("hello") && text.contains("## Ideas\n- one\n"), "{text}");
+    let refused = file(&format!("{text}\n## Handoff\nall of it\n"));
+    let sheet_after = TaskSheet { refusal: Some("no file was changed".into()), ..sheet() };
+    let after = file(&sheet_after.write(JobKind::Lead, Some(&refused)).render());
+    let context = after.section(TaskSection::Context).unwrap();
+    assert!(context.contains("no file was changed") && context.contains("all of it"), "{context}");
+    assert!(!after.artifacts().has_handoff);
     let third = sheet().write(JobKind::Lead, Some(&next)).render();
     assert_eq!(third, text, "writing it again changes nothing");
 }

@@ -43,7 +43,9 @@ pub(crate) fn lay_out(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask)
         return Ok(());
     }
     let earlier = read_plain(&paths.run(&run.id))?.map(|bytes| TaskFile::parse(&bytes));
-    let text = sheet(repos, run, task)?.write(kind, earlier.as_ref()).render();
+    let refusal = brief::refusal(&paths.session(&run.id, &task.session));
+    let sheet = TaskSheet { refusal, ..sheet(repos, run, task)? };
+    let text = sheet.write(kind, earlier.as_ref()).render();
     let (temporary, path) = (temporary(paths, &run.id), paths.workspace(&run.id).join(TASK_FILE));
     let written = (|| {
         let workspace = Dir::open(&paths.workspace(&run.id))?;
@@ -97,6 +99,8 @@ fn sheet(repos: &Repos, run: &Run, task: &AgentTask) -> Result<TaskSheet, Troubl
             .map(|answer| (answer.question.question.clone(), answer.answer.as_ref().map(|words| words.join(", "))))
             .collect(),
         said: said.map(|note| format!("{}: {}", note.by, note.text)).collect(),
+        // Known to whoever knows the conversation.
+        refusal: None,
         handoff: handoff(repos, run)?,
         review: run.review.as_ref().filter(|review| review.verdict == Verdict::Fail).map(review),
     })

@@ -34,6 +34,8 @@ pub struct TaskSheet {
     pub answers: Vec<(String, Option<String>)>,
     /// What people said on the way.
     pub said: Vec<String>,
+    /// Why what was handed in last was refused.
+    pub refusal: Option<String>,
     /// What was handed over last.
     pub handoff: Option<String>,
     /// What the last review said, with its verdict.
@@ -61,7 +63,9 @@ impl TaskSheet {
             ..TaskFile::default()
         };
         let reviews = kind == JobKind::Review;
-        let context = self.context(reviews);
+        // What a worker wrote and nobody took is still its own.
+        let begun = earlier.and_then(|earlier| earlier.section(TaskSection::Handoff)).filter(|_| !reviews);
+        let context = self.context(begun.or(self.handoff.as_deref()).filter(|_| !reviews));
         if !context.is_empty() {
             file.set_section(TaskSection::Context, &context);
         }
@@ -103,7 +107,7 @@ impl TaskSheet {
         front
     }
 
-    fn context(&self, reviews: bool) -> String {
+    fn context(&self, handed_over: Option<&str>) -> String {
         let mut text = self.context.trim().to_owned();
         let mut add = |title: &str, body: &str| {
             let gap = if text.is_empty() { "" } else { "\n\n" };
@@ -120,7 +124,10 @@ impl TaskSheet {
             let said = self.said.iter().map(|said| format!("- {}", inset(said)));
             add("Said on the way", &said.collect::<Vec<_>>().join("\n"));
         }
-        if let Some(handoff) = self.handoff.as_deref().filter(|_| !reviews) {
+        if let Some(refusal) = &self.refusal {
+            add("Why the last one was not taken", refusal);
+        }
+        if let Some(handoff) = handed_over {
             add("Handed over before", handoff);
         }
         text

@@ -197,3 +197,13 @@ async fn an_empty_task_asks_first_and_its_worker_reads_the_answer() {
         .await;
     assert_eq!(run.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", run.failure);
 }
+
+#[tokio::test]
+async fn a_handoff_without_a_change_is_refused_and_the_next_try_reads_why() {
+    let claim = "printf '\\n## Handoff\\n\\nall done\\n' >> TASK.md";
+    let again = format!("grep -q 'no file was changed' TASK.md && grep -q 'all done' TASK.md || exit 1\n{WORK}");
+    let world = world(&[("worker-1", &then(claim, &again)), ("reviewer-1", PASS)]);
+    let run = world.work("task", "true", |_, _| yes()).await;
+    assert_eq!(run.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", run.failure);
+    assert_eq!(crashes(&world, &run).len(), 1);
+}

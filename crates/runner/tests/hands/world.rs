@@ -117,7 +117,7 @@ impl World {
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
-            task,
+            task: task.map(Box::new),
             ..samples::config()
         };
         let project = self.repo().display().to_string();

@@ -192,7 +192,7 @@ fn a_forced_merge_stops_the_agent_and_waits_for_what_is_half_done() {
 
 fn vague(request: &str, context: Option<&str>) -> History {
     let task = Some(TaskBrief { name: Some("tidy".to_owned()), context: context.map(str::to_owned) });
-    let config = RunConfig { task, ..samples::config() };
+    let config = RunConfig { task: task.map(Box::new), ..samples::config() };
     let playbook = domain::Playbook::built_in("task").unwrap();
     let mut history = History::unopened(samples::run_id(1));
     let start = domain::Start { playbook, request: request.to_owned(), ..samples::start(config) };
