@@ -10,6 +10,7 @@ mod limits;
 mod models;
 mod pulls;
 mod runs;
+mod tasks;
 mod teams;
 mod tidy;
 mod upstream;
