@@ -11,6 +11,7 @@ mod mcp;
 mod models;
 mod pulls;
 mod runs;
+mod tasks;
 mod teams;
 mod tidy;
 mod upstream;

@@ -9,8 +9,8 @@ use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, BatchRequest, BatchView, CancelRequest,
     ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView, MessageRequest,
     ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewRun, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall,
-    VariantsRequest, WhyView,
+    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
+    TaskRunView, TaskUpdate, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -216,6 +216,35 @@ impl Client {
         self.post(&of_run(run, "/cancel"), request).await
     }
 
+    pub(crate) async fn tasks(&self, project: Option<&str>, all: bool) -> Result<Vec<TaskRunView>, Failure> {
+        let project = project.map(|project| format!("&project={}", escape(project))).unwrap_or_default();
+        self.get(&format!("/api/tasks?all={all}{project}")).await
+    }
+
+    pub(crate) async fn task(&self, task: &str) -> Result<TaskRunView, Failure> {
+        self.get(&of_task(task, "")).await
+    }
+
+    pub(crate) async fn update_task(&self, task: &str, update: &TaskUpdate) -> Result<TaskRunView, Failure> {
+        self.post(&of_task(task, "/update"), update).await
+    }
+
+    pub(crate) async fn complete_task(&self, task: &str) -> Result<TaskRunView, Failure> {
+        self.send(self.request(Method::POST, &of_task(task, "/complete"))).await
+    }
+
+    pub(crate) async fn create_task_pr(&self, task: &str) -> Result<TaskRunView, Failure> {
+        self.send(self.request(Method::POST, &of_task(task, "/create-pr"))).await
+    }
+
+    pub(crate) async fn merge_task(&self, task: &str, merge: &TaskMerge) -> Result<TaskRunView, Failure> {
+        self.post(&of_task(task, "/merge"), merge).await
+    }
+
+    pub(crate) async fn respawn_task(&self, task: &str, update: &TaskUpdate) -> Result<TaskRunView, Failure> {
+        self.post(&of_task(task, "/respawn"), update).await
+    }
+
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.send(self.request(Method::GET, path)).await
     }
@@ -254,6 +283,10 @@ async fn refusal(url: &str, response: Response) -> Failure {
 
 fn of_run(run: &str, rest: &str) -> String {
     format!("/api/runs/{}{rest}", escape(run))
+}
+
+fn of_task(task: &str, rest: &str) -> String {
+    format!("/api/tasks/{}{rest}", escape(task))
 }
 
 /// A run id comes from the command line: it must not be able to name another path.

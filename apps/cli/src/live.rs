@@ -213,7 +213,7 @@ mod tests {
 
     fn event(sequence: u64) -> EventView {
         let (run, kind) = (sample::running().id, "STAGE_STARTED".to_owned());
-        EventView { run, sequence, kind, timestamp: sample::at(), payload: json!({}) }
+        EventView { run, sequence, kind, timestamp: sample::at(), payload: json!({}), task: None }
     }
 
     fn message(sequence: u64) -> LiveMessage {

@@ -85,6 +85,8 @@ impl Screen {
             | LiveName::WorkflowCompleted
             | LiveName::WorkflowError
             | LiveName::WorkflowEvent
+            | LiveName::AutoAdvanced
+            | LiveName::AgentCrashed
             | LiveName::SessionStarted
             | LiveName::SessionError
             | LiveName::SessionNote

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{
-    Actor, Check, Gate, GitPolicy, Micros, ModelName, OnFailure, Playbook, Priority, RunConfig, Start, Trust, TrustKey,
+    Actor, Check, Gate, GitPolicy, Micros, ModelName, OnFailure, Playbook, Priority, RunConfig, Start, TaskBrief,
+    TaskWord, Trust, TrustKey,
 };
 use runner::project::{Project, ProjectError, inspect};
 use wire::{CheckSpec, NewRun};
@@ -23,7 +24,8 @@ const EVERY_ROLE: &str = "*";
 
 /// A new run, with every default filled in.
 pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start, Failure> {
-    Start::check_request(&new.request)
+    let task = task(&new)?;
+    Start::check_request(&new.request, task.is_some())
         .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
     let on_failure = on_failure(new.on_failure.as_deref())?;
     let said = said_trust(&new.trust)?;
@@ -73,11 +75,31 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         risk: domain::RiskPolicy::default(),
         group: None,
         priority,
+        task: task.map(Box::new),
     };
     check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);
     file.limits.tighten(&mut config);
     Ok(Start { project: project.root.display().to_string(), request: new.request, playbook, config, by, parent: None })
+}
+
+/// What is said with a task. Only runs of its playbook stand for one.
+fn task(new: &NewRun) -> Result<Option<TaskBrief>, Failure> {
+    let Some(task) = &new.task else { return Ok(None) };
+    if new.playbook.as_deref() != Some(TaskWord::PLAYBOOK) {
+        let message = "only a run of the playbook `task` stands for a task";
+        return Err(Failure::user("task", "not_a_task", message, "send `playbook: \"task\"`, or leave `task` out"));
+    }
+    let context = task.context.clone().filter(|context| !context.trim().is_empty());
+    if context.as_ref().is_some_and(|context| context.len() > TaskBrief::MAX_CONTEXT) {
+        let message = format!("the context has more than {} bytes", TaskBrief::MAX_CONTEXT);
+        return Err(Failure::user("task", "context_too_long", message, "put it in a file of the repository"));
+    }
+    let name = task.name.clone().filter(|name| !name.trim().is_empty());
+    if name.as_ref().is_some_and(|name| name.len() > 100 || name.chars().any(char::is_control)) {
+        return Err(Failure::user("task", "bad_name", "the name is not a short one", "use a few words in one line"));
+    }
+    Ok(Some(TaskBrief { name, context }))
 }
 
 impl From<ProjectError> for Failure {
@@ -349,6 +371,6 @@ fn check(spec: &CheckSpec) -> Result<Check, Failure> {
 }
 
 /// A client's text, fit to be shown back to it.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(300).collect()
 }

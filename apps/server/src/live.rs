@@ -9,7 +9,7 @@ use engine::{FeedItem, RunFilter};
 use runner::Activity;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use wire::{LiveMessage, RunView};
+use wire::{EventView, LiveMessage, RunView, TaskEventView};
 
 use crate::gate::Given;
 use crate::problem::Failure;
@@ -202,15 +202,29 @@ impl Watch {
                     views.entry(item.run.clone()).or_insert(view).clone()
                 }
             };
+            let task = self.told(&item).await.map_err(troubled)?;
             let message = LiveMessage::Event {
                 position: item.position,
-                name: to_wire::live_name(&item.recorded.event),
-                event: to_wire::event(&item.run, &item.recorded),
+                name: to_wire::named(to_wire::live_name(&item.recorded.event), task.as_ref()),
+                event: EventView { task, ..to_wire::event(&item.run, &item.recorded) },
                 run: Box::new(run),
             };
             self.send(socket, &message).await?;
         }
         Ok(())
+    }
+
+    /// What an event means to a list of tasks. Few events mean anything, so few logs are read for it.
+    async fn told(&self, item: &FeedItem) -> Result<Option<TaskEventView>, Failure> {
+        let may_mean = matches!(
+            item.recorded.event,
+            Event::AutoAdvanced { .. } | Event::AgentCrashed { .. } | Event::HoldPlaced { .. }
+        );
+        if !may_mean {
+            return Ok(None);
+        }
+        let (run, sequence) = (item.run.clone(), item.recorded.sequence);
+        self.app.read(move |store| Ok(to_wire::told(&run, &store.events(&run, 0)?, sequence))).await
     }
 
     async fn show(

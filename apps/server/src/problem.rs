@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::Rejection;
+use domain::{Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
@@ -146,6 +146,9 @@ impl From<Rejection> for Failure {
             Rejection::AlreadyDecided { .. } => conflict("already_decided", "look at the run again"),
             Rejection::HoldChanged => conflict("hold_changed", "look at the run again and decide on what it shows"),
             Rejection::DigestChanged => conflict("digest_changed", "look at what is there now and decide again"),
+            Rejection::NotForced => conflict("not_a_task", "decide on what it waits for"),
+            Rejection::NothingToMerge => conflict("nothing_to_merge", "wait until its worker has handed over"),
+            Rejection::NotNow(_) => conflict("not_now", "ask again in a moment"),
             Rejection::ChildNotOpen
             | Rejection::EffectNotOpen(_)
             | Rejection::WrongOutcome(_)
@@ -154,6 +157,19 @@ impl From<Rejection> for Failure {
             | Rejection::BadPhase { .. }
             | Rejection::TimerGone => conflict("not_open", "look at the run again"),
         }
+    }
+}
+
+impl From<TaskRefusal> for Failure {
+    fn from(refusal: TaskRefusal) -> Self {
+        let fault = match &refusal {
+            TaskRefusal::NotATask(_)
+            | TaskRefusal::NotAllowed { .. }
+            | TaskRefusal::Missing { .. }
+            | TaskRefusal::ByItself { .. } => Fault::User,
+            TaskRefusal::NotReviewed(_) => Fault::Conflict,
+        };
+        Self::new(fault, refusal.code(), refusal.to_string(), refusal.hint())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod goal;
 mod talk;
+mod task;
 mod work;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use wire::{
 };
 
 pub(crate) use talk::{channel, channel_activity, question, session, turn};
+pub(crate) use task::{events, named, task_run, told};
 pub(crate) use work::checkpoint;
 
 use crate::queue;
@@ -185,6 +187,7 @@ pub(crate) fn event(run: &RunId, recorded: &Recorded) -> EventView {
         kind,
         timestamp: recorded.at,
         payload: part("payload").unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+        task: None,
     }
 }
 
@@ -237,6 +240,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::ValidationPassed { .. }
         | Event::ValidationFailed { .. }
         | Event::SpendRecorded { .. }
+        | Event::MergeForced { .. }
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }

@@ -114,7 +114,7 @@ async fn host(
     events.keep(&folder.stream())?;
     let desk = Arc::new(Desk::new(workspace, &options.session, &options.door, &job));
     let (program, path) = (job.program.clone(), options.session.clone());
-    let mut host = Host { program, path, desk, events, folder: folder.clone(), job };
+    let mut host = Host { program, path, desk, events, folder: folder.clone(), job, printed: String::new() };
     let hand_in = Box::pin(host.run()).await?;
     let hand_in = host.desk.take_along(hand_in);
     folder.hand_in(&hand_in)?;

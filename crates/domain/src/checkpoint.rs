@@ -229,6 +229,7 @@ impl<'a> Reader<'a> {
             | Event::ProofRecorded { .. }
             | Event::ValidationPassed { .. }
             | Event::SpendRecorded { .. }
+            | Event::MergeForced { .. }
             | Event::RecordWritten { .. }
             | Event::BranchPublished { .. }
             | Event::BranchMerged { .. }

@@ -50,6 +50,15 @@ pub enum Command {
         /// Who.
         by: Actor,
     },
+    /// Merge what a task has made although it was not reviewed.
+    ForceMerge {
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: Option<String>,
+        /// The code they were shown; whatever is newest unless said.
+        shown: Option<CommitId>,
+    },
     /// End the run.
     Cancel {
         /// Who.
@@ -99,9 +108,9 @@ impl Start {
     /// The longest request, in bytes.
     pub const MAX_REQUEST: usize = 64 * 1024;
 
-    /// Whether a text can be a request; the reason if not.
-    pub fn check_request(text: &str) -> Result<(), String> {
-        if text.trim().is_empty() {
+    /// Whether a text can be a request; the reason if not. A task may begin without one: then its person is asked.
+    pub fn check_request(text: &str, may_be_empty: bool) -> Result<(), String> {
+        if text.trim().is_empty() && !may_be_empty {
             return Err("the request is empty; say what you want done".to_owned());
         }
         if text.len() > Self::MAX_REQUEST {
@@ -251,4 +260,13 @@ pub enum Rejection {
     /// The work is being merged or is over.
     #[error("the run is finishing; start another run to change it")]
     TooLate,
+    /// Only a task that a person reviews at its end can be merged by force.
+    #[error("only a task can be merged by force")]
+    NotForced,
+    /// There is no code yet.
+    #[error("nothing was handed over yet, so there is nothing to merge")]
+    NothingToMerge,
+    /// Something is being done that cannot be left half done.
+    #[error("not now: {0}")]
+    NotNow(&'static str),
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentProgram, Check, Estimate, Micros, RiskPolicy};
+use crate::{AgentProgram, Check, Estimate, Micros, RiskPolicy, TaskBrief};
 
 /// Whether a gate opens by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -256,6 +256,9 @@ pub struct RunConfig {
     /// Its place among the user's queued runs. The usual one is not stored, as it was before there were others.
     #[serde(default, skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
+    /// What was said with it, when it stands for a task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<TaskBrief>>,
 }
 
 /// Keeps what nobody set out of stored events.

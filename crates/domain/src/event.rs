@@ -433,6 +433,17 @@ pub enum Event {
         /// Cost; `None` when the price is not known.
         cost: Option<Micros>,
     },
+    /// A person said that what is there shall be merged, reviewed or not: their yes counts as every gate's, for exactly
+    /// this commit.
+    MergeForced {
+        /// The newest code then.
+        commit: CommitId,
+        /// Who.
+        by: Actor,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     /// Context, events and memory are committed.
     RecordWritten {
         /// The branch's new tip.

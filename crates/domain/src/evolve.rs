@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::run::{Assumption, Decided, Opened, Pausing, Said};
 use crate::{
     Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Micros, Note,
-    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, StageState, Step, TaskState, TaskStatus, Work,
+    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, Session, StageState, Step, TaskState, TaskStatus,
+    Work,
 };
 
 /// Folds a whole log.
@@ -246,6 +247,12 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             }
             run.spend.counted.insert(*effect, *call);
         }
+        Event::MergeForced { commit, .. } => {
+            run.forced = Some(commit.clone());
+            (run.merge_approved, run.wants_pr) = (true, false);
+            (run.pausing, run.taken_over) = (None, None);
+            weigh(run);
+        }
         Event::RecordWritten { commit } => run.head = Some(commit.clone()),
         Event::BranchPublished { .. } | Event::BranchPushed { .. } => {}
         Event::BranchMerged { commit, .. } => run.merged = Some(commit.clone()),
@@ -306,7 +313,8 @@ fn weigh(run: &mut Run) {
     let mut gates = playbook.stages.iter().zip(&run.stages).filter(|(stage, _)| stage.work.on_fail().is_some());
     let some = gates.clone().next().is_some();
     let all = gates.all(|(_, state)| state.passed_for.is_some() && state.passed_for == code);
-    run.validated = if some && all { code } else { None };
+    let forced = code.is_some() && run.forced == code;
+    run.validated = if (some && all) || forced { code } else { None };
 }
 
 fn with_task(run: &mut Run, task: &str, change: impl FnOnce(&mut TaskState)) {
@@ -504,7 +512,9 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
     }
     let cancels = matches!(decision, Decision::Cancel { .. });
     goal::decided(run, index, &hold, decision);
-    if hold.kind == HoldKind::Stuck && !matches!(decision, Decision::Retry { .. }) {
+    // A judge that is stuck passes on what a person says to who made the work.
+    let judged = run.stage(index).work.on_fail().is_some();
+    if hold.kind == HoldKind::Stuck && !judged && !matches!(decision, Decision::Retry { .. }) {
         goal::word(run, stage.clone(), decision, by);
     }
     if matches!(run.stage(index).work, Work::Delegate { .. }) && !cancels {
@@ -544,7 +554,7 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         Decision::Suggest { text } if hold.kind == HoldKind::Permission => {
             note(run, NoteKind::Guidance, stage, &format!("instead of: {}: {text}", hold.summary), by);
         }
-        Decision::Reject { .. } | Decision::Suggest { .. } if hold.kind == HoldKind::Stuck => {}
+        Decision::Reject { .. } | Decision::Suggest { .. } if hold.kind == HoldKind::Stuck && !judged => {}
         Decision::Reject { feedback } => {
             run.stages[index].revisions += 1;
             let to = sent_back_to(run, index, &hold);
@@ -552,6 +562,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         }
         Decision::Suggest { text } => {
             run.stages[index].revisions += 1;
+            // Another look at failed work is a round that a person added.
+            run.stages[index].rounds_granted += u32::from(hold.kind == HoldKind::Fix);
             let to = sent_back_to(run, index, &hold);
             note(run, NoteKind::Guidance, to, text, by);
         }
@@ -612,11 +624,13 @@ fn raise(run: &mut Run, purse: Purse, amount: Micros) {
 fn sent_back_to(run: &Run, index: usize, hold: &Hold) -> String {
     let stage = run.stage(index);
     match stage.work.on_fail() {
-        Some(on_fail) if hold.question.is_none() && matches!(hold.kind, HoldKind::Approval | HoldKind::Review) => {
-            on_fail.to_owned()
-        }
+        Some(on_fail) if hold.question.is_none() && goes_back(hold.kind) => on_fail.to_owned(),
         Some(_) | None => stage.name.clone(),
     }
+}
+
+fn goes_back(kind: HoldKind) -> bool {
+    matches!(kind, HoldKind::Approval | HoldKind::Review | HoldKind::Stuck)
 }
 
 fn retry(run: &mut Run, index: usize, feedback: Option<&str>, by: &Actor) {
@@ -658,7 +672,9 @@ fn push_answer(
     recorded: &Recorded,
 ) {
     let role = run.opened().playbook.index_of(stage).map(|index| run.stage(index).role.clone());
-    let Some(session) = role.and_then(|role| run.sessions.get(&role).cloned()) else { return };
+    let Some(role) = role else { return };
+    // What was asked before there was an agent belongs to no conversation.
+    let session = run.sessions.get(&role).cloned().unwrap_or(Session { role, visit: 0, attempt: 0 });
     run.answers.push(Answer {
         question,
         stage: stage.to_owned(),

@@ -63,7 +63,8 @@ impl Run {
         } else if let Some(problem) = &child.problem {
             text.push_str(&format!("\nAn earlier try failed: {}\n", clip(problem, MOST_OF_PARENT)));
         }
-        let whole = clip(&self.opened().request, MOST_OF_PARENT);
+        let wanted = self.wanted();
+        let whole = clip(&wanted, MOST_OF_PARENT);
         text.push_str(&format!(
             "\nThis is one task of a larger request; do only this task. The whole request:\n{whole}\n"
         ));
@@ -92,6 +93,7 @@ impl Run {
             budget: child.budget,
             git: GitPolicy { base_branch, auto_merge: false, push: false, create_pr: false, review: false },
             group: None,
+            task: None,
             ..config.clone()
         }
     }

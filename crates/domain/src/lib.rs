@@ -28,6 +28,10 @@ mod risk;
 mod run;
 mod status;
 mod task;
+mod task_brief;
+mod task_map;
+mod task_told;
+mod task_wish;
 mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
@@ -65,4 +69,10 @@ pub use run::{
 };
 pub use status::{Status, TaskWord};
 pub use task::{TaskState, TaskStatus};
+pub use task_brief::{OPENING_QUESTION, TaskBrief, is_vague};
+pub use task_map::{TaskArtifacts, TaskGate, TaskRefusal};
+pub use task_told::{TaskTold, task_told};
+pub use task_wish::{
+    TaskSession, TaskStep, TaskWords, task_complete, task_merge, task_respawn, task_step, verdict_word,
+};
 pub use why::{Why, why};

@@ -84,6 +84,8 @@ pub struct Run {
     pub review: Option<Review>,
     /// The commit every gate passed for.
     pub validated: Option<CommitId>,
+    /// The commit a person said shall be merged whatever the gates say.
+    pub forced: Option<CommitId>,
     /// The commit on the base branch, once merged.
     pub merged: Option<CommitId>,
     /// Money and tokens.
@@ -468,6 +470,7 @@ impl Run {
             proof: None,
             review: None,
             validated: None,
+            forced: None,
             merged: None,
             spend: Spend::default(),
             budget: None,

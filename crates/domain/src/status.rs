@@ -111,7 +111,10 @@ pub enum TaskWord {
 
 impl TaskWord {
     /// The playbook whose runs are told with these words.
-    const PLAYBOOK: &'static str = "task";
+    pub const PLAYBOOK: &'static str = "task";
+
+    /// The stage in which another agent looks at the work.
+    const REVIEW: &'static str = "agent-review";
 
     /// The word for a run, if it is one that stands for a task.
     #[must_use]
@@ -129,16 +132,23 @@ impl TaskWord {
             (Status::Completed, _, _) => Self::Done,
             (Status::Failed, _, _) => Self::Failed,
             (Status::Cancelled, _, _) => Self::Cancelled,
-            (_, Some(hold), _) => Self::held(hold),
-            (_, None, Some("agent-review")) => Self::AgentReview,
+            (_, Some(hold), stage) => Self::held(hold, stage),
+            (_, None, Some(Self::REVIEW)) => Self::AgentReview,
             (_, None, Some("delegated")) => Self::Delegated,
             (_, None, Some(_)) => Self::Working,
             (_, None, None) => Self::Reviewing,
         })
     }
 
-    fn held(hold: HoldKind) -> Self {
+    /// What a person said yes to and does not get into its base is still under review; a reviewer has nothing to clarify.
+    fn held(hold: HoldKind, stage: Option<&str>) -> Self {
         match hold {
+            _ if stage.is_none() => Self::Reviewing,
+            HoldKind::Clarification | HoldKind::Confirm | HoldKind::Approval | HoldKind::Permission
+                if stage == Some(Self::REVIEW) =>
+            {
+                Self::Stuck
+            }
             HoldKind::Clarification | HoldKind::Confirm | HoldKind::Approval | HoldKind::Permission => {
                 Self::Clarification
             }

@@ -11,6 +11,7 @@ mod own;
 mod permission;
 mod role;
 mod skill;
+pub mod task_md;
 mod window;
 
 pub use event::AgentEvent;

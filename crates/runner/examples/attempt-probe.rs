@@ -11,7 +11,7 @@ use std::{
         unix::net::{SocketAddr, UnixStream},
     },
     path::Path,
-    process::ExitCode,
+    process::{Command, ExitCode},
     time::Duration,
 };
 
@@ -34,11 +34,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// `agent --session FOLDER --door SOCKET`: our own agent, as the binary runs it.
+/// `agent --session FOLDER --door SOCKET`: our own agent, as the binary runs it; or a program that knows nothing of us,
+/// where the repository has one for the conversation.
 fn agent(args: &[OsString]) -> ExitCode {
     let [_, session, _, door] = args else {
         return ExitCode::from(2);
     };
+    let name = Path::new(session).file_name().unwrap_or_default().to_string_lossy();
+    let script = Path::new("agents").join(format!("{name}.sh"));
+    if script.exists() {
+        let ended = Command::new("sh").arg(&script).status();
+        return ended
+            .map_or(ExitCode::FAILURE, |ended| ExitCode::from(u8::try_from(ended.code().unwrap_or(1)).unwrap_or(1)));
+    }
     let door = Path::new(door);
     let options = agent::Options { session: session.into(), door: door.parent().unwrap_or(door).to_owned() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -8,6 +8,7 @@ use crate::git::{self, ChangeStatus, CommitText, HarvestRefusal};
 use crate::paths::Paths;
 use crate::repos::{Repos, commit_text, from_git, wished_at};
 use crate::specs;
+use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Why something cannot be taken; whoever made it is told and may mend it.
@@ -109,6 +110,7 @@ impl Table<'_> {
         let mut exclude = run.opened().config.exclude_paths.clone();
         // Records, specs and policy are Holdpoint's to write; an agent's changes there count for nothing.
         exclude.push(".autonomous".to_owned());
+        exclude.extend(task_file::excluded(run));
         match git::harvest(&self.repos.private, &self.paths.workspace(&run.id), &Repos::head(run)?, &exclude) {
             Ok(tree) => Ok(Ok(tree)),
             Err(HarvestRefusal::Git(error)) => Err(error.into()),

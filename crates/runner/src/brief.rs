@@ -37,6 +37,11 @@ pub(crate) fn note_refusal(session: &Path, reason: &str) -> Result<(), Trouble> 
     laid::put(&session.join(REFUSAL_FILE), reason.as_bytes())
 }
 
+/// Why the work of the conversation was refused last, if it was.
+pub(crate) fn refusal(session: &Path) -> Option<String> {
+    laid::text(&session.join(REFUSAL_FILE))
+}
+
 /// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
 pub(crate) fn note_extension(session: &Path, attempt: u32) -> Result<(), Trouble> {
     laid::put(&session.join(format!("{EXTENSION_PREFIX}{attempt}")), b"")
@@ -88,7 +93,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         // Known to whoever knows the providers.
         doors: BTreeMap::new(),
         workspace: paths.workspace(&run.id).display().to_string(),
-        request: run.opened().request.clone(),
+        request: run.wanted(),
         requirement: desk.given(ArtifactKind::Requirement)?,
         conversation: conversation(run),
         scope: desk.given(ArtifactKind::Scope)?,
@@ -110,7 +115,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         diff: desk.diff()?,
         proof: run.proof.as_ref().filter(|_| desk.kind == JobKind::Review).map(report::proof_text),
         answers: answers(run, task),
-        refusal: std::fs::read_to_string(session.join(REFUSAL_FILE)).ok(),
+        refusal: refusal(&session),
         extensions: extensions(&session, task.session.attempt),
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,

@@ -16,6 +16,7 @@ use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
 use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
+use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
@@ -55,6 +56,7 @@ fn lay_out(
     std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     remove(&session.join(RESULT_FILE))?;
     laid::lay_out(paths, &repos, job, task)?;
+    task_file::lay_out(paths, &repos, job, task)?;
     let agent_job = given(brief::describe(paths, &repos, job, task)?);
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
     let path = session.join(JOB_FILE);

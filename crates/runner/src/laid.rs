@@ -149,6 +149,13 @@ fn publish(mut from: &File, to: &Path, name: &str) -> io::Result<()> {
     copied
 }
 
+/// A short text that Holdpoint left in a session folder. `None` when it is not there, or is something else by now.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    plain_file(path).ok()?.take(MAX_NOTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Opens a regular file; a link or a pipe that an agent put there is not one.
 fn plain_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -193,6 +200,9 @@ mod tests {
         std::os::unix::fs::symlink(&victim, &path).unwrap();
         put(&path, b"job").unwrap();
         put(&path, b"job 2").unwrap();
+        let (link, there) = (folder.path().join("link"), text(&path));
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        assert_eq!((text(&link), there.as_deref()), (None, Some("job 2")), "nothing is read through one either");
         assert_eq!(
             (std::fs::read(&victim).unwrap(), std::fs::read(&path).unwrap()),
             (b"mine".to_vec(), b"job 2".to_vec())

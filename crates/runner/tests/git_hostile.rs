@@ -214,7 +214,7 @@ fn harmless(prepare: impl FnOnce(&World, &Path, &Path)) {
     let others = snapshot(&outside);
     // Refused or not is another test's matter.
     let _ = harvest(&world.private, &workspace, &world.base, &[]);
-    let rescued = rescue(&world.private, &workspace, &world.base, &branch("r"), &text("r", "r1", "r1/8"));
+    let rescued = rescue(&world.private, &workspace, &world.base, &branch("r"), &text("r", "r1", "r1/8"), &[]);
     if let Rescued::Kept { commit, .. } = rescued.unwrap() {
         world.private.diff(&world.base, &commit).unwrap();
         world.private.merge_trees(&world.base, &commit, &[]).unwrap();

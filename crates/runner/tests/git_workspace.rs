@@ -213,7 +213,7 @@ fn a_rescue_keeps_what_can_be_kept_and_names_the_rest() {
     let world = World::new();
     let workspace = world.materialise();
     let name = branch("r1");
-    let keep = || rescue(&world.private, &workspace, &world.base, &name, &text("rescue", "r1", "r1/8")).unwrap();
+    let keep = || rescue(&world.private, &workspace, &world.base, &name, &text("rescue", "r1", "r1/8"), &[]).unwrap();
     assert!(matches!(keep(), Rescued::Nothing));
     write(&workspace, "a.txt", "unsaved\n");
     symlink("/etc", workspace.join("out")).unwrap();

@@ -67,6 +67,7 @@ impl Marks {
                 | Event::ValidationPassed { .. }
                 | Event::ValidationFailed { .. }
                 | Event::SpendRecorded { .. }
+                | Event::MergeForced { .. }
                 | Event::RecordWritten { .. }
                 | Event::BranchPublished { .. }
                 | Event::BranchMerged { .. }
@@ -135,6 +136,7 @@ pub(crate) fn project(
         | Event::ProofRecorded { .. }
         | Event::ValidationPassed { .. }
         | Event::ValidationFailed { .. }
+        | Event::MergeForced { .. }
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }

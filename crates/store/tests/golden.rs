@@ -126,6 +126,7 @@ fn every_event() -> Vec<Event> {
             output_tokens: 5,
             cost: Some(Micros(7)),
         },
+        Event::MergeForced { commit: commit.clone(), by: by.clone(), reason: Some("it is late".to_owned()) },
         Event::RecordWritten { commit: commit.clone() },
         Event::BranchPublished { commit: commit.clone() },
         Event::BranchMerged { commit: commit.clone(), validated: samples::commit(3) },

@@ -24,6 +24,9 @@ pub fn moves(run: &Run) -> Vec<Command> {
     if !run.is_ended() && !settling {
         all.push(Command::Pause { by: by.clone(), reason: None });
     }
+    if !run.is_ended() && !settling && run.opened().playbook.may_be_forced() {
+        all.push(Command::ForceMerge { by: by.clone(), reason: None, shown: None });
+    }
     if !run.is_ended() {
         all.push(Command::Cancel { by: by.clone(), reason: None });
     }

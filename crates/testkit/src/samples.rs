@@ -69,6 +69,7 @@ pub fn config() -> RunConfig {
         risk: domain::RiskPolicy::default(),
         group: None,
         priority: domain::Priority::Normal,
+        task: None,
         estimate: None,
     }
 }

@@ -191,6 +191,7 @@ fn because(command: &Command) -> Because {
         Command::Pause { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
         Command::Cancel { .. } => Because::Cancel,
+        Command::ForceMerge { .. } => Because::Decided("force_merge"),
         Command::Start(_)
         | Command::Report(_)
         | Command::Spend(_)
@@ -211,6 +212,7 @@ fn word(command: &Command) -> String {
         Command::Guide { .. } => "guide".to_owned(),
         Command::Overturn { .. } => "overturn".to_owned(),
         Command::Cancel { .. } => "CANCEL".to_owned(),
+        Command::ForceMerge { .. } => "force_merge".to_owned(),
         Command::Spend(_) => "spend".to_owned(),
         Command::Pursue(_) => "pursue".to_owned(),
     }
@@ -277,6 +279,11 @@ fn key(run: &Run) -> String {
         run.merge_approved,
         run.wants_pr,
     );
+    if run.forced.is_some() {
+        // Who forced a merge left the stages for good.
+        let merged = run.merged.is_some();
+        return format!("forced {} {step} {hold:?} {:?} {failed:?} {merged} {}", run.visible(), open(run), tasks(run));
+    }
     format!(
         "{} {step} {hold:?} {pending:?} {:?} {stages:?} {failed:?} {assumed:?} {made:?} {artifacts:?} {goal:?} {flags:?} {crashes:?} {:?} {:?} {}",
         run.visible(),

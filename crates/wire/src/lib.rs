@@ -27,12 +27,13 @@ pub use model::{
 };
 pub use problem::{Fault, Problem};
 pub use request::{
-    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, OverturnRequest,
-    PauseRequest, RequestChanges, ResumeRequest,
+    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, NewTask,
+    OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, TaskMerge, TaskUpdate,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{
-    AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView, TaskView,
+    AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, SaidView,
+    TaskEventView, TaskRunView, TaskView,
 };
 pub use view::{
     ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookProblem, PlaybookView,

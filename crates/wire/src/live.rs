@@ -63,6 +63,12 @@ pub enum LiveName {
     /// It failed.
     #[serde(rename = "workflow:error")]
     WorkflowError,
+    /// A task went on, and nobody said so; the event's `task` says from where to where.
+    #[serde(rename = "auto.advanced")]
+    AutoAdvanced,
+    /// The agent of a task ended without handing anything in; the event's `task` says how often.
+    #[serde(rename = "agent.crashed")]
+    AgentCrashed,
     /// Any other stored event.
     #[serde(rename = "workflow:event")]
     WorkflowEvent,

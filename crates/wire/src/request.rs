@@ -68,6 +68,52 @@ pub struct NewRun {
     /// Open a pull request when the work is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_pr: Option<bool>,
+    /// Says that it stands for a task, with what is said besides its summary; for the playbook `task`. The request may
+    /// then be empty: the person is asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<NewTask>,
+}
+
+/// What is said with a task besides its summary.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewTask {
+    /// A short name, which its branch has too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The plan, and what else the worker should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+}
+
+/// What a task shall become, and what is said along with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskUpdate {
+    /// The status it shall have; left out when only something is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// What the task is about: the answer, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What else the agent should know; the reason, where the task is cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<String>,
+}
+
+/// The merge of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskMerge {
+    /// Merge it although it was not reviewed; that is recorded under your name.
+    #[serde(default)]
+    pub force: bool,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The code you were shown; a forced merge of any other is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// A command that proves a commit.

@@ -146,3 +146,72 @@ pub struct RiskView {
     /// Where; not all when there are many.
     pub paths: Vec<String>,
 }
+
+/// A run that stands for one task, as a list of tasks shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskRunView {
+    /// The run's id.
+    pub id: String,
+    /// A short name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it is about.
+    pub summary: String,
+    /// `pending`, `clarification`, `working`, `delegated`, `agent-review`, `reviewing`, `stuck`, `done`, `cancelled`,
+    /// `failed`.
+    pub status: String,
+    /// What it may become.
+    pub may_become: Vec<String>,
+    /// How its agent stands: `active`, `crashed` or `inactive`. Told from its process, never from what it shows.
+    pub session: String,
+    /// Crashes in this status.
+    pub crash_count: u32,
+    /// Reviews so far.
+    pub review_round: u32,
+    /// Path of the repository.
+    pub project: String,
+    /// Its branch.
+    pub branch: String,
+    /// The newest code that was handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Its pull request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr_url: Option<String>,
+    /// What it waits for, when it waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// When it was created.
+    #[schema(value_type = String)]
+    pub created_at: Timestamp,
+    /// When anything last happened.
+    #[schema(value_type = String)]
+    pub updated_at: Timestamp,
+}
+
+/// What an event means to a list of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum TaskEventView {
+    /// It became something else, and nobody said so.
+    #[serde(rename = "auto.advanced")]
+    AutoAdvanced {
+        /// What it was.
+        from: String,
+        /// What it is.
+        to: String,
+        /// Why.
+        reason: String,
+    },
+    /// Its agent ended without handing anything in.
+    #[serde(rename = "agent.crashed")]
+    AgentCrashed {
+        /// What it is.
+        status: String,
+        /// Crashes in this status so far.
+        crash_count: u32,
+        /// What is known.
+        reason: String,
+    },
+}

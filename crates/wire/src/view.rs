@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::{
     AskedView, AssumptionView, CheckpointView, GoalView, GroupView, OverlapView, ReflectionView, RiskView, SaidView,
-    TaskView,
+    TaskEventView, TaskView,
 };
 
 /// A run.
@@ -297,6 +297,9 @@ pub struct EventView {
     /// What.
     #[schema(value_type = Object)]
     pub payload: Value,
+    /// What it means to a list of tasks, for runs that stand for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskEventView>,
 }
 
 /// Changed files and the diff of a run's branch against its base.

@@ -28,6 +28,7 @@ mod resume;
 mod run;
 mod serve;
 mod show;
+mod task;
 mod tell;
 mod verify;
 mod watch;
@@ -104,6 +105,9 @@ pub(crate) enum Command {
     /// Ask about the code of a repository
     #[command(subcommand)]
     Channel(channel::Action),
+    /// Keep a list of tasks: one worker and one reviewer each
+    #[command(subcommand)]
+    Task(task::Action),
     /// Look at models, and test whether they answer
     #[command(subcommand)]
     Model(model::Action),
@@ -183,6 +187,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
         Command::Channel(action) => channel::run(action, session).await,
+        Command::Task(action) => task::run(action, session).await,
         Command::Model(action) => model::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
         Command::Mcp(arguments) => mcp::run(&arguments, session).await,

@@ -195,6 +195,7 @@ impl Arguments {
             max_clarification_rounds: self.max_clarification_rounds,
             review: self.review.then_some(true),
             create_pr: self.pr.then_some(true),
+            task: None,
         })
     }
 }
@@ -220,7 +221,7 @@ pub(super) fn project(repo: &std::path::Path) -> Result<String, Failure> {
 
 /// Models per role, apart by commas in the order they are tried. `planner=a,b` are two for one role, and
 /// `planner=a,validator=b` one for each of two.
-fn models(given: &[String]) -> BTreeMap<String, String> {
+pub(super) fn models(given: &[String]) -> BTreeMap<String, String> {
     let mut models: BTreeMap<String, String> = BTreeMap::new();
     for text in given {
         let mut role = EVERY_ROLE.to_owned();
@@ -253,7 +254,7 @@ pub(super) fn programs(given: &[String]) -> BTreeMap<String, String> {
     named.collect()
 }
 
-fn checks(commands: Vec<String>) -> Option<Vec<CheckSpec>> {
+pub(super) fn checks(commands: Vec<String>) -> Option<Vec<CheckSpec>> {
     let named = commands.into_iter().map(|command| CheckSpec { name: command.clone(), command });
     Some(named.collect()).filter(|checks: &Vec<CheckSpec>| !checks.is_empty())
 }

@@ -55,6 +55,7 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         "PROOF_RECORDED" => proof(event),
         "VALIDATION_PASSED" => ("✓", GOOD, format!("validation passed: {}", text("/review/summary"))),
         "VALIDATION_FAILED" => ("✗", BAD, format!("validation failed: {}", text("/review/summary"))),
+        "MERGE_FORCED" => ("!", BAD, format!("{} forced the merge of unreviewed work", text("/by/name"))),
         "BRANCH_MERGED" => ("✓", GOOD, format!("merged as {}", fit(&text("/commit"), 11))),
         "BRANCH_PUSHED" => ("✓", GOOD, format!("pushed to {}", text("/remote"))),
         "RUN_COMPLETED" => ("✓", GOOD, "run completed".to_owned()),
@@ -194,7 +195,7 @@ mod tests {
     #[track_caller]
     fn check(kind: &str, payload: Value, expected: Option<&str>) {
         let run = "r".to_owned();
-        let event = EventView { run, sequence: 1, kind: kind.to_owned(), timestamp: sample::at(), payload };
+        let event = EventView { run, sequence: 1, kind: kind.to_owned(), timestamp: sample::at(), payload, task: None };
         assert_eq!(line(&event, 80).map(|line| plain(&line)).as_deref(), expected);
     }
 

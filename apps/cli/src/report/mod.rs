@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod talk;
+pub(crate) mod task;
 pub(crate) mod tasks;
 pub(crate) mod words;
 

@@ -64,7 +64,7 @@ fn ways(request: VariantsRequest) -> Result<Vec<NewRun>, Failure> {
             "say in a few words what it is",
         ));
     }
-    Start::check_request(&request.run.request)
+    Start::check_request(&request.run.request, false)
         .map_err(|reason| Failure::user("request", "bad_request", reason, "send another request text"))?;
     let said = request.approaches.iter().map(Some).chain(std::iter::repeat(None));
     let way = |(approach, number): (Option<&String>, u32)| {

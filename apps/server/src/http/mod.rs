@@ -10,6 +10,7 @@ mod playbooks;
 mod reading;
 mod runs;
 mod sessions;
+mod tasks;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
@@ -64,7 +65,11 @@ fn documented() -> OpenApiRouter<App> {
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {
         rename(item);
     }
-    let mut api = OpenApiRouter::new().nest("/api/runs", of_runs()).nest("/api/workflows", workflows).merge(other);
+    let mut api = OpenApiRouter::new()
+        .nest("/api/runs", of_runs())
+        .nest("/api/tasks", of_tasks())
+        .nest("/api/workflows", workflows)
+        .merge(other);
     let document = api.get_openapi_mut();
     document.info = Info::new("Holdpoint", env!("CARGO_PKG_VERSION"));
     api
@@ -93,6 +98,17 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(reading::why))
         .routes(routes!(reading::spend))
         .routes(routes!(sessions::list))
+}
+
+fn of_tasks() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::show))
+        .routes(routes!(tasks::update))
+        .routes(routes!(tasks::complete))
+        .routes(routes!(tasks::merge))
+        .routes(routes!(tasks::create_pr))
+        .routes(routes!(tasks::respawn))
 }
 
 /// The second name of a route needs operation ids of its own.

@@ -33,8 +33,9 @@ pub(super) async fn events(
 ) -> Result<Json<Vec<EventView>>, Failure> {
     let run = app.find(&id).await?;
     let of = run.clone();
-    let log = app.read(move |store| store.events(&of, after)).await?;
-    Ok(Json(log.iter().map(|recorded| to_wire::event(&run, recorded)).collect()))
+    // What an event means to a list of tasks follows from those before it.
+    let log = app.read(move |store| store.events(&of, 0)).await?;
+    Ok(Json(to_wire::events(&run, &log, after)))
 }
 
 /// Lists what a run made.

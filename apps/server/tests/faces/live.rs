@@ -98,6 +98,35 @@ async fn a_watcher_too_far_behind_is_told_and_given_a_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_task_does_by_itself_goes_by_the_names_of_a_list_of_tasks() {
+    let bench = Bench::start().await;
+    let mut socket = watch(&bench, "").await;
+    next(&mut socket).await.unwrap();
+    let body = json!({"project": bench.repository, "request": "bad work on a page", "playbook": "task", "task": {},
+        "models": {"*": "scripted/demo"}});
+    bench.post("/api/runs", &body).await;
+    let mut told = Vec::new();
+    loop {
+        let event = next(&mut socket).await.unwrap();
+        if !event["event"]["task"].is_null() {
+            let task = &event["event"]["task"];
+            assert_eq!(event["name"] == "auto.advanced", event["event"]["type"] == "AUTO_ADVANCED", "{event}");
+            told.push(format!("{} {} → {}", task["type"], task["from"], task["to"]).replace('"', ""));
+        }
+        if event["run"]["taskStatus"] == "stuck" {
+            break;
+        }
+    }
+    let expected = [
+        "auto.advanced working → agent-review",
+        "auto.advanced agent-review → working",
+        "auto.advanced working → agent-review",
+        "auto.advanced agent-review → stuck",
+    ];
+    assert_eq!(told[..], expected[..told.len()], "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_run_can_be_watched_alone() {
     let bench = Bench::start().await;
     let first = bench.run_until("linger", "running").await;

@@ -14,4 +14,5 @@ mod playbooks;
 mod queue;
 mod reading;
 mod scopes;
+mod tasks;
 mod team;

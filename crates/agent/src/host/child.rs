@@ -18,6 +18,9 @@ const MOST_KEPT: usize = 64 << 20;
 /// Bytes of the end of its standard error that are told.
 const LAST_WORDS: usize = 4 << 10;
 
+/// How long output may still come after the process has ended.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
 /// A running program.
 pub(super) struct Child {
     process: tokio::process::Child,
@@ -28,6 +31,8 @@ pub(super) struct Child {
     /// Whether the rest of a line that was too long is still to come.
     cutting: bool,
     over: bool,
+    /// Whether the process itself has ended.
+    gone: bool,
     transcript: Option<std::fs::File>,
     kept: usize,
     last_words: Arc<Mutex<Vec<u8>>>,
@@ -45,6 +50,11 @@ pub(super) struct Left {
 }
 
 impl Left {
+    /// Its exit code, if it left by itself.
+    pub(super) fn code(&self) -> Option<i32> {
+        self.status.and_then(|status| status.code())
+    }
+
     /// Why it is not simply silent: how it ended, and its last words.
     pub(super) fn silent(&self) -> Option<String> {
         let how = match &self.status {
@@ -90,6 +100,7 @@ impl Child {
             lines: VecDeque::new(),
             cutting: false,
             over: false,
+            gone: false,
             // What is kept for looking at later must not end the work.
             transcript: transcript.ok(),
             kept: 0,
@@ -121,7 +132,20 @@ impl Child {
                 return Heard::End;
             }
             let mut piece = vec![0; 64 << 10];
-            match self.output.read(&mut piece).await {
+            let read = if self.gone {
+                // Something it left behind may keep its output open for ever.
+                tokio::time::timeout(LAST_OUTPUT, self.output.read(&mut piece)).await.unwrap_or(Ok(0))
+            } else {
+                tokio::select! {
+                    biased;
+                    read = self.output.read(&mut piece) => read,
+                    _ = self.process.wait() => {
+                        self.gone = true;
+                        continue;
+                    }
+                }
+            };
+            match read {
                 Ok(0) | Err(_) => {
                     self.over = true;
                     let rest = std::mem::take(&mut self.buffer);

@@ -7,6 +7,7 @@
 
 mod child;
 mod permits;
+mod plain;
 mod relay;
 mod state;
 mod tools;
@@ -40,7 +41,11 @@ const MOST_NUDGES: u32 = 2;
 const GRACE: Duration = Duration::from_secs(20);
 /// How long it may take to leave when it is done.
 const LEAVING: Duration = Duration::from_secs(5);
+/// Longer than any stage.
+const UNTIL_STOPPED: Duration = Duration::from_secs(30 * 24 * 3600);
 const LONGEST_REASON: usize = 1_500;
+/// Bytes that are kept of what a plain command prints.
+const MOST_PRINTED: usize = 256 << 10;
 
 /// One attempt by a program.
 pub(crate) struct Host<'a> {
@@ -50,6 +55,8 @@ pub(crate) struct Host<'a> {
     pub(crate) path: PathBuf,
     pub(crate) desk: Arc<Desk>,
     pub(crate) events: Events<'a>,
+    /// What a plain command printed, as much as may become something it hands in.
+    pub(crate) printed: String,
 }
 
 /// How one process of the program ended.
@@ -149,9 +156,22 @@ impl Host<'_> {
         let over = self.listen(&mut child, &mut talk, state, counter, permits).await?;
         state.turns = talk.turns();
         state.write(&self.path)?;
-        let left = child.leave(LEAVING).await;
+        let patience = match self.program {
+            // It may work on after its last word; the stage's own limit holds.
+            AgentProgram::Command(_) => UNTIL_STOPPED,
+            AgentProgram::Own
+            | AgentProgram::Claude
+            | AgentProgram::Codex
+            | AgentProgram::Gemini
+            | AgentProgram::Opencode
+            | AgentProgram::Acp(_) => LEAVING,
+        };
+        let left = child.leave(patience).await;
         if let Some(hand_in) = counter.handed_in() {
             return Ok(Ended::HandedIn(hand_in));
+        }
+        if let AgentProgram::Command(_) = self.program {
+            return Ok(Ended::HandedIn(plain::hand_in(&self.job, left.code(), &self.printed)));
         }
         Ok(match over {
             Some(Over::Well) => Ended::Silent,
@@ -250,7 +270,12 @@ impl Host<'_> {
 
     fn tell(&mut self, event: AgentEvent) -> Result<(), AgentError> {
         match event {
-            AgentEvent::MessageDelta { turn, text } => self.events.message(turn, &text).map_err(AgentError::Events),
+            AgentEvent::MessageDelta { turn, text } => {
+                if matches!(self.program, AgentProgram::Command(_)) && self.printed.len() < MOST_PRINTED {
+                    self.printed.push_str(&text);
+                }
+                self.events.message(turn, &text).map_err(AgentError::Events)
+            }
             AgentEvent::ThoughtDelta { turn, text } => self.events.thought(turn, &text).map_err(AgentError::Events),
             other => self.say(other),
         }

@@ -7,7 +7,9 @@ pub(super) fn overturn(draft: &mut Draft, number: u32, answer: Vec<String>, by: 
     if draft.run.is_ended() {
         return Err(Rejection::AlreadyEnded);
     }
-    if matches!(draft.run.phase, Phase::Finishing { .. }) || draft.run.merged.is_some() {
+    // Who forced the merge said that it shall not be worked on any more.
+    let forced = draft.run.forced.is_some();
+    if matches!(draft.run.phase, Phase::Finishing { .. }) || draft.run.merged.is_some() || forced {
         return Err(Rejection::TooLate);
     }
     let known = draft.run.assumptions.iter().find(|known| known.number == number && !known.overturned);

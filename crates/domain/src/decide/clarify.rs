@@ -1,7 +1,7 @@
 //! Questions of agents: one hold each, up to the run's limit, then a full approval.
 
 use super::{Draft, hold, stage};
-use crate::{Decision, DecisionKind, Event, Hold, HoldKind, Question, Rejection, ResponseType};
+use crate::{Decision, DecisionKind, Event, Hold, HoldKind, Question, Rejection, ResponseType, TaskBrief, is_vague};
 
 /// Puts the first question to a person and keeps the rest.
 pub(super) fn ask(draft: &mut Draft, index: usize, mut questions: Vec<Question>) {
@@ -17,6 +17,27 @@ pub(super) fn ask(draft: &mut Draft, index: usize, mut questions: Vec<Question>)
     let number = draft.run.questions_asked + 1;
     let hold = question_hold(draft, index, HoldKind::Clarification, question, number);
     draft.record(Event::ClarificationRequested { hold, pending: questions });
+}
+
+/// Whether a task says too little to begin with.
+pub(super) fn asks_first(draft: &Draft) -> bool {
+    let opened = draft.run.opened();
+    let Some(task) = opened.config.task.as_ref() else { return false };
+    let context = task.context.as_deref().is_some_and(|context| !context.trim().is_empty());
+    opened.request.trim().is_empty() || (is_vague(&opened.request) && !context)
+}
+
+/// Asks what the task is about before an agent is. An agent cannot decide that itself, so the question needs an answer.
+pub(super) fn ask_first(draft: &mut Draft, index: usize) {
+    let question = TaskBrief::opening_question(&draft.run.opened().request);
+    let number = draft.run.questions_asked + 1;
+    if number > draft.run.opened().config.max_clarifications {
+        return escalate(draft, index, question, Vec::new(), "the task says too little to begin");
+    }
+    let mut hold = question_hold(draft, index, HoldKind::Clarification, question, number);
+    hold.summary = crate::OPENING_QUESTION.to_owned();
+    hold.allowed.retain(|kind| *kind != DecisionKind::Ignore);
+    draft.record(Event::ClarificationRequested { hold, pending: Vec::new() });
 }
 
 /// The answer to a question; the next one follows, or the agent goes on.

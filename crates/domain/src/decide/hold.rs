@@ -5,7 +5,7 @@ mod act;
 use super::{Draft, delegate, stage};
 use crate::{
     ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run, Severity,
-    Shortage, TaskStatus, Work,
+    Shortage, StageGate, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -136,11 +136,17 @@ pub(super) fn ask_fix(draft: &mut Draft, index: usize, rounds_left: bool) {
     let severity = review.as_ref().map_or(Severity::Major, |review| review.severity);
     let said = review.map(|review| review.summary).unwrap_or_default();
     let why = match (severity, rounds_left) {
-        (Severity::Major, _) => "the failure is major",
-        (Severity::Minor, false) => "the fix rounds are spent",
+        (Severity::Major, true) => "the failure is major",
+        (Severity::Minor | Severity::Major, false) => "the fix rounds are spent",
         (Severity::Minor, true) => "fixes are set to manual",
     };
-    let allowed = vec![DecisionKind::Retry, DecisionKind::AcceptAnyway, DecisionKind::Cancel];
+    let mut allowed = vec![DecisionKind::Retry];
+    if !reviewed(draft, index) {
+        allowed.push(DecisionKind::AcceptAnyway);
+    } else if may_revise(draft, index) {
+        allowed.push(DecisionKind::Suggest);
+    }
+    allowed.push(DecisionKind::Cancel);
     place(draft, HoldKind::Fix, Some(index), format!("validation failed ({why}): {said}"), allowed);
 }
 
@@ -248,7 +254,9 @@ pub(super) fn ask_stuck(draft: &mut Draft, index: Option<usize>, summary: &str) 
     let mut allowed = vec![DecisionKind::Retry];
     if let Some(index) = index {
         let stage = draft.run.stage(index).name.clone();
-        if draft.run.artifacts.iter().any(|artifact| artifact.stage == stage) {
+        if reviewed(draft, index) {
+            allowed.extend(may_revise(draft, index).then_some(DecisionKind::Reject));
+        } else if draft.run.artifacts.iter().any(|artifact| artifact.stage == stage) {
             allowed.push(DecisionKind::AcceptAnyway);
         }
         let makes_code = draft.run.stage(index).work.artifact().is_some_and(ArtifactKind::is_code);
@@ -295,6 +303,16 @@ pub(super) fn ask_paused(draft: &mut Draft, index: usize) {
         (None, None) => "it is paused".to_owned(),
     };
     place(draft, HoldKind::Paused, Some(index), summary, vec![DecisionKind::Resume, DecisionKind::Cancel]);
+}
+
+/// Whether a person reviews what comes out of the stage. What they did not see pass is not waved through before that:
+/// the reviewer looks once more, the worker is sent back, or the merge is forced by name.
+fn reviewed(draft: &Draft, index: usize) -> bool {
+    draft.run.stage(index).gate == StageGate::Review
+}
+
+fn may_revise(draft: &Draft, index: usize) -> bool {
+    draft.run.stages[index].revisions < draft.run.stage(index).revisions
 }
 
 fn place(draft: &mut Draft, kind: HoldKind, index: Option<usize>, summary: String, allowed: Vec<DecisionKind>) {

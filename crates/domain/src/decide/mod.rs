@@ -6,6 +6,7 @@ mod clarify;
 mod converse;
 mod delegate;
 mod finish;
+mod force;
 mod guide;
 mod hold;
 mod pause;
@@ -45,6 +46,7 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::Pause { by, reason } => pause::pause(&mut draft, by, reason)?,
         Command::Guide { text, by } => guide::guide(&mut draft, text, by)?,
         Command::Overturn { assumption, answer, by } => assume::overturn(&mut draft, assumption, answer, by)?,
+        Command::ForceMerge { by, reason, shown } => force::merge(&mut draft, by, reason, shown)?,
         Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
     }
     Ok(draft.events)

@@ -1,6 +1,6 @@
 //! Stages: beginning one, and passing its gate.
 
-use super::{Draft, assume, cancel, converse, delegate, finish, hold};
+use super::{Draft, assume, cancel, clarify, converse, delegate, finish, hold};
 use crate::{CommitId, Effect, Event, Gate, Proof, Review, Severity, StageGate, Verdict, WhenStuck, Work};
 
 /// Begins a stage, or begins it again.
@@ -27,6 +27,9 @@ pub(super) fn begin(draft: &mut Draft, index: usize) {
             gate(draft, index);
         }
         Work::Delegate { .. } => delegate::begin(draft, index),
+        Work::Produce { .. } if visit == 1 && index == 0 && clarify::asks_first(draft) => {
+            clarify::ask_first(draft, index)
+        }
         Work::Converse { .. } | Work::Produce { .. } | Work::Judge { .. } | Work::Pursue { .. } => go_on(draft, index),
     }
 }
@@ -127,10 +130,14 @@ fn failed(draft: &mut Draft, index: usize, review: Review) {
     let rounds_left = state.fails <= rounds + state.rounds_granted;
     let gate = fix_gate.resolve(&draft.run.opened().config.trust);
     let fails = draft.run.opened().playbook.when_stuck == WhenStuck::Fail;
+    // Where a person looks at the end anyway, a major failure goes back like a minor one as long as there are rounds.
+    let reviewed = draft.run.stage(index).gate == StageGate::Review;
     match (severity, gate) {
         (Severity::Minor, Gate::Auto) if rounds_left => fix(draft, index, "minor", &on_fail, rounds),
         // Nobody sits beside a run that may fail: a major failure is tried again as long as there are rounds.
-        (Severity::Major, Gate::Auto) if rounds_left && fails => fix(draft, index, "major", &on_fail, rounds),
+        (Severity::Major, Gate::Auto) if rounds_left && (fails || reviewed) => {
+            fix(draft, index, "major", &on_fail, rounds)
+        }
         (Severity::Minor | Severity::Major, Gate::Auto) if fails => {
             cancel::fail(draft, &format!("{rounds} fix rounds did not mend it: {said}"));
         }

@@ -57,6 +57,8 @@ struct Seen {
     own_versions: BTreeSet<String>,
     done_children: BTreeSet<String>,
     children: BTreeSet<RunId>,
+    // What a person said shall be merged whatever the gates say.
+    forced: Option<CommitId>,
 }
 
 impl Checker {
@@ -140,6 +142,10 @@ impl Checker {
             | Event::PauseAsked { by, .. }
             | Event::RunCancelled { by, .. }
             | Event::RunStarted { by, .. } => self.named(recorded, by),
+            Event::MergeForced { commit, by, .. } => {
+                self.named(recorded, by);
+                self.seen.forced = Some(commit.clone());
+            }
             Event::ChildStarted { .. }
             | Event::ChildEnded { .. }
             | Event::ChildMerged { .. }
@@ -217,12 +223,14 @@ impl Checker {
         }
     }
 
-    /// Rule 7, counted anew: the newest code is this commit, and every stage that judges or proves passed for it.
+    /// Rule 7, counted anew: the newest code is this commit, and every stage that judges or proves passed for it, or a
+    /// person said by name that exactly this commit shall be merged.
     fn passed_all(&self, commit: &CommitId) -> bool {
         let gates = self.run.opened().playbook.stages.iter().zip(&self.run.stages);
         let mut gates = gates.filter(|(stage, _)| stage.work.on_fail().is_some()).peekable();
         let newest = self.run.code().is_some_and(|code| code.commit == *commit);
-        newest && gates.peek().is_some() && gates.all(|(_, state)| state.passed_for.as_ref() == Some(commit))
+        let passed = gates.peek().is_some() && gates.all(|(_, state)| state.passed_for.as_ref() == Some(commit));
+        newest && (passed || self.seen.forced.as_ref() == Some(commit))
     }
 
     /// Rules 11 and 13: an effect ends once, and not after it was taken back.

@@ -71,10 +71,19 @@ fn back(sketch: &mut Sketch, stage: &Stage, next: &str, when_stuck: WhenStuck) {
         return sketch.arrow(&from, "failed", "rounds spent");
     }
     sketch.state("f", stage, "fix hold");
-    let why = if *fix_gate == StageGate::Manual { "FAIL" } else { "major or rounds spent" };
+    let reviewed = stage.gate == StageGate::Review;
+    let why = match (fix_gate, reviewed) {
+        (StageGate::Manual, _) => "FAIL",
+        (StageGate::Auto | StageGate::Trust(_) | StageGate::Review, true) => "rounds spent",
+        (StageGate::Auto | StageGate::Trust(_) | StageGate::Review, false) => "major or rounds spent",
+    };
     sketch.arrow(&from, &hold, why);
     sketch.arrow(&hold, &target, "retry");
-    sketch.arrow(&hold, next, "accept anyway");
+    if reviewed {
+        sketch.arrow(&hold, &from, "look again");
+    } else {
+        sketch.arrow(&hold, next, "accept anyway");
+    }
 }
 
 fn doing(work: &Work) -> String {

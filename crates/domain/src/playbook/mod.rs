@@ -255,6 +255,12 @@ impl Playbook {
         self.stages.iter().position(|candidate| candidate.name == stage)
     }
 
+    /// Whether a person may merge what is there before it was reviewed: where a person reviews at the end.
+    #[must_use]
+    pub fn may_be_forced(&self) -> bool {
+        self.stages.iter().any(|stage| stage.gate == StageGate::Review)
+    }
+
     /// Whether the stage is only begun when the agent before it handed out tasks.
     #[must_use]
     pub fn is_on_demand(&self, index: usize) -> bool {

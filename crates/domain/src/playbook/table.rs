@@ -103,6 +103,7 @@ impl Playbook {
         }
         table.finish();
         table.overturns();
+        table.forces();
         table.cancels();
         table.rows.into_iter().collect()
     }
@@ -211,7 +212,11 @@ impl Table<'_> {
         if may_be_manual || !fails {
             self.add(&stage.name, &held(&stage.name, HoldKind::Fix), Because::Work);
             self.on(stage, HoldKind::Fix, DecisionKind::Retry, on_fail);
-            self.pass(index, HoldKind::Fix, DecisionKind::AcceptAnyway);
+            match (stage.gate == StageGate::Review, stage.revisions > 0) {
+                (true, true) => self.on(stage, HoldKind::Fix, DecisionKind::Suggest, &stage.name),
+                (true, false) => {}
+                (false, _) => self.pass(index, HoldKind::Fix, DecisionKind::AcceptAnyway),
+            }
         }
     }
 
@@ -268,8 +273,12 @@ impl Table<'_> {
     fn stuck(&mut self, index: usize) {
         let stage = &self.playbook.stages[index];
         let made = stage.work.artifact();
-        if made.is_some() {
-            self.pass(index, HoldKind::Stuck, DecisionKind::AcceptAnyway);
+        match (made.is_some(), stage.gate == StageGate::Review, stage.work.on_fail()) {
+            (true, false, _) => self.pass(index, HoldKind::Stuck, DecisionKind::AcceptAnyway),
+            (_, true, Some(back)) if stage.revisions > 0 => {
+                self.on(stage, HoldKind::Stuck, DecisionKind::Reject, back);
+            }
+            (_, _, _) => {}
         }
         let delegates = matches!(stage.work, Work::Delegate { .. });
         if made.is_some_and(ArtifactKind::is_code) && !self.child && !delegates {
@@ -320,7 +329,12 @@ impl Table<'_> {
             holds.push((HoldKind::Credentials, &[Retry]));
         }
         if !self.child && judged {
-            holds.extend([(HoldKind::Conflict, &[Retry][..]), (HoldKind::Review, &[Approve, CreatePr][..])]);
+            holds.push((HoldKind::Conflict, &[Retry]));
+        }
+        // Who comes from a review was asked where it goes.
+        let asked = self.playbook.stages.last().is_some_and(|stage| stage.gate == StageGate::Review);
+        if !self.child && judged && !asked {
+            holds.push((HoldKind::Review, &[Approve, CreatePr]));
         }
         for (kind, back) in holds {
             self.add(FINISHING, &held(FINISHING, kind), Because::Work);
@@ -342,6 +356,21 @@ impl Table<'_> {
             let from: Vec<String> = self.states().into_iter().filter(|state| behind(state)).collect();
             let to = self.playbook.stages[target].name.clone();
             from.iter().for_each(|state| self.add(state, &to, Because::Overturn));
+        }
+    }
+
+    /// What was handed over may be merged before it was reviewed, from wherever nothing is half done.
+    fn forces(&mut self) {
+        if self.child || !self.playbook.may_be_forced() {
+            return;
+        }
+        let place = |state: &str| state.split(": ").next().unwrap_or_default().to_owned();
+        let plain = |state: &String| {
+            let index = self.playbook.index_of(&place(state));
+            index.is_some_and(|index| !matches!(self.playbook.stages[index].work, Work::Delegate { .. }))
+        };
+        for state in self.states().into_iter().filter(plain).collect::<Vec<_>>() {
+            self.add(&state, FINISHING, Because::Decided("force_merge"));
         }
     }
 

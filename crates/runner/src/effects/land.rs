@@ -109,7 +109,7 @@ async fn land(
 fn message(job: &Job) -> String {
     let run = &*job.run;
     let title = run.latest(domain::ArtifactKind::Spec).map(|spec| spec.title.clone());
-    let request = &run.opened().request;
+    let request = &run.summary();
     match title {
         Some(title) => format!("{title}\n\nRequest: {}", crate::artifacts::one_line(request)),
         None => crate::artifacts::one_line(request),

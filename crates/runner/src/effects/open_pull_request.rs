@@ -77,7 +77,7 @@ fn new_pull(run: &Run, repos: &Repos, template: Option<&str>) -> NewPull {
 
 fn title(run: &Run) -> String {
     let spec = run.latest(domain::ArtifactKind::Spec).map(|spec| spec.title.clone());
-    spec.unwrap_or_else(|| one_line(&run.opened().request))
+    spec.unwrap_or_else(|| one_line(&run.summary()))
 }
 
 /// What a reviewer wants to know: what was asked, what was done, what was checked.
@@ -85,7 +85,7 @@ fn summary(run: &Run) -> String {
     let mut text = String::new();
     let mut line = |words: &str| writeln!(text, "{words}").expect("writing to a String cannot fail");
     line("## Request\n");
-    for words in run.opened().request.trim().lines() {
+    for words in run.wanted().trim().lines() {
         line(&format!("> {words}"));
     }
     line("\n## What was done\n");

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome};
-use drivers::{HandIn, RESULT_FILE, ReflectionHandIn};
+use drivers::task_md::{self, TaskFile};
+use drivers::{HandIn, JobKind, RESULT_FILE, ReflectionHandIn};
 use engine::{Job, boundary};
 
 use crate::artifacts::Refused;
@@ -18,6 +19,7 @@ use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
 use crate::shim::How;
 use crate::shim::client::{Ended, start_or_adopt};
+use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Bytes of what an agent says to a person; its tools allow less.
@@ -31,7 +33,8 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     boundary("agent.started");
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
-    let mut end = conclude(hands, job, task, &session, &spool, &ended).await?;
+    let left = take_task_file(hands, job, task).await?;
+    let mut end = conclude(hands, job, task, &session, &spool, &ended, left).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let beside = if hands.mcp.has_processes(&task.session.role) { Beside::Programs } else { Beside::Nobody };
     hands.blocking(&job.id.run, move || laid::store_index(&paths, &inner, &inner_task, beside)).await?;
@@ -62,15 +65,25 @@ async fn conclude(
     session: &Path,
     spool: &Path,
     ended: &Ended,
+    left: Option<TaskFile>,
 ) -> Result<AgentEnd, Trouble> {
     if *ended == Ended::Lost {
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
-    let Some(handed_in) = read_result(session)? else {
-        let spent = attempt::spent(spool)?;
-        return Ok(spent.unwrap_or_else(|| AgentEnd::Crashed { reason: last_words(ended, spool) }));
-    };
     let kind = brief::kind_of(&job.run, task)?;
+    let handed_in = match read_result(session)? {
+        Some(handed_in @ HandIn::GaveUp { .. }) => in_file(job, kind, left.as_ref()).unwrap_or(handed_in),
+        Some(handed_in) => handed_in,
+        None => {
+            if let Some(spent) = attempt::spent(spool)? {
+                return Ok(spent);
+            }
+            match in_file(job, kind, left.as_ref()) {
+                Some(handed_in) => handed_in,
+                None => return Ok(AgentEnd::Crashed { reason: silent(kind, left.as_ref(), ended, spool) }),
+            }
+        }
+    };
     if !handed_in.fits(kind) {
         let reason = format!("it handed in `{}` where it was wanted for `{}`", handed_in.word(), kind.word());
         return Ok(AgentEnd::Crashed { reason });
@@ -110,6 +123,27 @@ async fn conclude(
             brief::note_refusal(session, &reason)?;
             Ok(AgentEnd::Crashed { reason })
         }
+    }
+}
+
+/// Reads what stands in TASK.md and keeps it for whoever comes next.
+async fn take_task_file(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Option<TaskFile>, Trouble> {
+    let (paths, run, kind) = (hands.paths.clone(), job.run.clone(), brief::kind_of(&job.run, task)?);
+    hands.blocking(&job.id.run, move || task_file::take(&paths, &run, kind)).await
+}
+
+/// What an agent without tools of ours handed in.
+fn in_file(job: &Job, kind: JobKind, left: Option<&TaskFile>) -> Option<HandIn> {
+    let answered: Vec<String> = job.run.answers.iter().map(|answer| answer.question.question.clone()).collect();
+    task_md::hand_in(kind, left?, &answered)
+}
+
+/// Why an agent that handed nothing in counts as crashed.
+fn silent(kind: JobKind, left: Option<&TaskFile>, ended: &Ended, spool: &Path) -> String {
+    let words = last_words(ended, spool);
+    match left {
+        Some(file) => format!("{}: {words}", task_md::missing(kind, file)),
+        None => words,
     }
 }
 
@@ -163,7 +197,7 @@ pub(crate) async fn keep_unfinished(hands: &Hands, job: &Job, at: &CommitId) -> 
             let repos = Repos::open(&paths, &job.run)?;
             let name = git::BranchName::parse(&format!("{}/{}", job.id.run, job.id.number))?;
             let text = commit_text(&job.id, "unfinished", "Unfinished work".to_owned(), wished_at(&job.run, &job.id));
-            match git::rescue(&repos.private, &workspace, &at, &name, &text)? {
+            match git::rescue(&repos.private, &workspace, &at, &name, &text, &task_file::excluded(&job.run))? {
                 git::Rescued::Nothing => Ok(None),
                 git::Rescued::Kept { commit, .. } => from_git(&commit).map(Some),
             }

@@ -7,6 +7,7 @@ use super::run_agent::keep_unfinished;
 use crate::attempt;
 use crate::hands::Hands;
 use crate::shim::client::Attempt;
+use crate::task_file;
 use crate::trouble::Trouble;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, target: u32) -> Result<Outcome, Trouble> {
@@ -16,10 +17,17 @@ pub(crate) async fn run(hands: &Hands, job: &Job, target: u32) -> Result<Outcome
         Attempt::of_spool(&spool).stop().await?;
         boundary("stop.after");
         attempt::settle(job, &spool, target).await?;
+        keep_task_file(hands, job).await?;
     }
     let wip = match &job.run.head {
         Some(head) => keep_unfinished(hands, job, head).await?,
         None => None,
     };
     Ok(Outcome::AgentStopped { wip })
+}
+
+/// What the stopped agent noted in TASK.md is there for the next one.
+async fn keep_task_file(hands: &Hands, job: &Job) -> Result<(), Trouble> {
+    let (paths, run) = (hands.paths.clone(), job.run.clone());
+    hands.blocking(&job.id.run, move || task_file::keep(&paths, &run)).await
 }

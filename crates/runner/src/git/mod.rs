@@ -30,6 +30,7 @@ mod walk;
 mod workspace;
 
 pub use adopt::{Adopted, adopt};
+pub(crate) use beneath::{Dir, Kind};
 pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER, STAGE_TRAILER};
 pub use diff::{CappedDiff, ChangeStatus, FileChange};
 pub use error::GitError;

@@ -19,18 +19,20 @@ pub enum Rescued {
 }
 
 /// Commits the workspace's content under `name`. A second call with the same content adopts
-/// the first; with other content it adds a commit on top, so that nothing is lost.
+/// the first; with other content it adds a commit on top, so that nothing is lost. Paths in `exclude` are not the
+/// run's: they stay as they are in `base`.
 pub fn rescue(
     private: &PrivateRepo,
     workspace: &Path,
     base: &CommitId,
     name: &BranchName,
     text: &CommitText,
+    exclude: &[String],
 ) -> Result<Rescued, HarvestRefusal> {
     if !workspace.is_dir() {
         return Ok(Rescued::Nothing);
     }
-    let (tree, left_out) = gather(private, workspace, base, &[], OnRefusal::LeaveOut)?;
+    let (tree, left_out) = gather(private, workspace, base, exclude, OnRefusal::LeaveOut)?;
     let reference = format!("refs/holdpoint/rescue/{name}");
     let before = private.reference(&reference)?;
     if let Some(commit) = &before

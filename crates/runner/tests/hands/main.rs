@@ -9,6 +9,7 @@ mod mcp;
 mod providers;
 mod staged;
 mod task;
+mod task_md;
 mod team;
 mod tools;
 mod world;

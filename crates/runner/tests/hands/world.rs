@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::{Arc, Mutex};
 
-use domain::{Check, Command, Decide, Decision, Hold, HoldKind, ModelName, Playbook, Run, RunConfig, RunId, Start};
+use domain::{
+    Check, Command, Decide, Decision, Hold, HoldKind, ModelName, Playbook, Run, RunConfig, RunId, Start, TaskBrief,
+};
 use engine::{Engine, NodeId, Parts, Slots, Store};
 use runner::{ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
 use tempfile::TempDir;
@@ -105,6 +107,23 @@ impl World {
         models: &[&str],
         person: impl FnMut(&Run, &Hold) -> Decision,
     ) -> Run {
+        let id = self.start_with(playbook, check, models, "Make the files", None).await;
+        self.drive(&id, person).await
+    }
+
+    /// Starts a request, or a task.
+    pub(crate) async fn start(&self, playbook: &str, check: &str, request: &str, task: Option<TaskBrief>) -> RunId {
+        self.start_with(playbook, check, &["scripted/story"], request, task).await
+    }
+
+    async fn start_with(
+        &self,
+        playbook: &str,
+        check: &str,
+        models: &[&str],
+        request: &str,
+        task: Option<TaskBrief>,
+    ) -> RunId {
         let playbook = Playbook::built_in(playbook).unwrap();
         let models: Vec<ModelName> = models.iter().map(|name| name.parse().unwrap()).collect();
         let roles = || playbook.roles().into_iter().map(str::to_owned);
@@ -114,17 +133,42 @@ impl World {
             agents: std::collections::BTreeMap::new(),
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
+            task: task.map(Box::new),
             ..samples::config()
         };
         let project = self.repo().display().to_string();
-        let request = "Make the files".to_owned();
+        let request = request.to_owned();
         let start = Start { project, request, playbook, config, by: samples::actor("ada"), parent: None };
         let id = samples::run_id(1);
         self.engine.submit(id.clone(), Command::Start(Box::new(start)), None).await.unwrap();
-        self.drive(&id, person).await
+        id
     }
 
-    async fn drive(&self, id: &RunId, mut person: impl FnMut(&Run, &Hold) -> Decision) -> Run {
+    /// Waits until a run waits for a person for this reason.
+    pub(crate) async fn until_held(&self, id: &RunId, kind: HoldKind) {
+        let mut positions = self.engine.positions();
+        loop {
+            positions.mark_unchanged();
+            let run = self.engine.load(id).await.unwrap().unwrap();
+            match run.hold() {
+                Some(hold) if hold.kind == kind => return,
+                Some(hold) => panic!("it waits on something else: {}", hold.summary),
+                None => positions.changed().await.unwrap(),
+            }
+        }
+    }
+
+    /// Waits until a run has ended.
+    pub(crate) async fn ended(&self, id: &RunId) -> Run {
+        self.drive(id, |_, hold| panic!("it waits: {}", hold.summary)).await
+    }
+
+    /// What is recorded of a run, with times.
+    pub(crate) fn log(&self, run: &RunId) -> Vec<domain::Recorded> {
+        self.store.events(run, 0).unwrap()
+    }
+
+    pub(crate) async fn drive(&self, id: &RunId, mut person: impl FnMut(&Run, &Hold) -> Decision) -> Run {
         let mut positions = self.engine.positions();
         loop {
             positions.mark_unchanged();

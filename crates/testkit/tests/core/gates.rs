@@ -1,6 +1,6 @@
 //! What a gate shows and takes: own versions, questions about it, risk, policy, reviews.
 
-use domain::{AgentEnd, Command, Decision, DecisionKind, HoldKind, Outcome, Rejection, Severity, Verdict};
+use domain::{AgentEnd, Command, Decision, DecisionKind, HoldKind, Outcome, Rejection};
 use testkit::moves::risk;
 use testkit::{agree, samples};
 
@@ -148,22 +148,6 @@ fn finished_work_waits_for_a_person_who_says_where_it_goes() {
     history.go_on();
     assert!(history.run.merged.is_some());
     keeps_every_rule(&history);
-}
-
-#[test]
-fn what_did_not_pass_can_be_shown_in_a_pull_request_but_not_merged() {
-    let mut history = begin("task", samples::config());
-    until(&mut history, "agent-review");
-    good(&mut history);
-    let (number, effect) = history.run.open_effects.first_key_value().unwrap();
-    let mut outcome = agree(&history.run, *number, effect);
-    if let Outcome::AgentEnded { end: AgentEnd::Submitted(submission), .. } = &mut outcome {
-        submission.review = Some(samples::review(Verdict::Fail, Severity::Major));
-    }
-    end(&mut history, outcome);
-    history.decide("ada", Decision::AcceptAnyway { reason: None }).unwrap();
-    history.go_on();
-    assert_eq!((history.run.visible().as_str(), history.run.merged.clone()), ("completed", None));
 }
 
 #[test]

@@ -12,4 +12,5 @@ mod handing_out;
 mod kit;
 mod limits;
 mod pauses;
+mod task_flow;
 mod tasks;

@@ -1,5 +1,5 @@
 //! Actors in place of agents: they hand in at once, ask when the request says `ask`, and never end on `linger`; those
-//! of tasks never end on `slow tasks`.
+//! of tasks never end on `slow tasks`. On `crash` none hands anything in, on `bad work` judges say FAIL.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -73,6 +73,9 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
     };
     job.spend.report(spend).await;
     let end = match (&task.purpose, &work, work.artifact()) {
+        (_, _, _) if request.contains("crash") => {
+            AgentEnd::Crashed { reason: "process exited without ## Handoff".to_owned() }
+        }
         (Purpose::Answer { .. }, _, _) => AgentEnd::Answered { text: "It is the shortest.".to_owned() },
         (_, Work::Converse { .. }, _) if job.run.conversation.is_empty() => {
             AgentEnd::Said { ready: false, message: "Which pages?".to_owned() }
@@ -89,7 +92,7 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
         },
         (_, Work::Judge { .. }, _) => {
             let review = Review {
-                verdict: Verdict::Pass,
+                verdict: if request.contains("bad work") { Verdict::Fail } else { Verdict::Pass },
                 severity: Severity::Minor,
                 summary: "fine".to_owned(),
                 findings: Vec::new(),

@@ -190,7 +190,7 @@ fn send_back(draft: &mut Draft, hold: &Hold, index: usize) {
     let on_fail = draft.run.stage(index).work.on_fail();
     let made_by = on_fail.and_then(|name| draft.run.opened().playbook.index_of(name));
     match (hold.kind, made_by) {
-        (HoldKind::Approval | HoldKind::Review, Some(target)) if hold.question.is_none() => {
+        (HoldKind::Approval | HoldKind::Review | HoldKind::Stuck, Some(target)) if hold.question.is_none() => {
             stage::begin(draft, target);
         }
         (_, _) => stage::begin(draft, index),
