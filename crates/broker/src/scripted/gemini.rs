@@ -56,7 +56,7 @@ fn thought(text: &str) -> Value {
 }
 
 fn calls(reply: &Reply) -> impl Iterator<Item = Value> {
-    reply.calls.iter().enumerate().map(|(index, ToolCall { tool, input })| {
+    reply.calls.iter().enumerate().map(|(index, ToolCall { tool, input, .. })| {
         let args = if input.is_null() { json!({}) } else { input.clone() };
         json!({"functionCall": {"id": reply.call_id("call", index), "name": tool, "args": args}})
     })

@@ -46,14 +46,14 @@ pub(super) fn is_closing(item: &Value) -> bool {
 /// The call as the client knows it.
 pub(super) fn fit(ask: &Ask, call: ToolCall) -> ToolCall {
     let tools = offered(ask);
-    if tools.is_empty() || tools.iter().any(|tool| tool.name == call.tool && tool.takes(&call.input)) {
-        return call;
+    if let Some(same) = tools.iter().find(|tool| tool.name == call.tool && tool.takes(&call.input)) {
+        return ToolCall { group: same.group.map(str::to_owned), ..call };
     }
     let ends = |tool: &&Offered<'_>| {
         tool.name.strip_suffix(call.tool.as_str()).is_some_and(|before| before.ends_with(['_', '-', '.', '/']))
     };
     if let Some(tool) = tools.iter().find(ends) {
-        return ToolCall { tool: tool.full_name(), input: call.input };
+        return ToolCall { tool: tool.name.to_owned(), input: call.input, group: tool.group.map(str::to_owned) };
     }
     let Some(command) = as_command(&call) else { return call };
     let Some(shell) = tools.iter().find(|tool| tool.command().is_some()) else { return call };
@@ -69,13 +69,6 @@ impl Offered<'_> {
             None => false,
         };
         input.as_object().is_none_or(|input| input.iter().all(fits))
-    }
-
-    fn full_name(&self) -> String {
-        match self.group {
-            Some(group) if !self.name.starts_with(group) => format!("{group}{}", self.name),
-            Some(_) | None => self.name.to_owned(),
-        }
     }
 
     /// The property that takes a command, if it is a shell.
@@ -101,7 +94,7 @@ impl Offered<'_> {
                 input.insert(name.to_owned(), simple);
             }
         }
-        ToolCall { tool: self.full_name(), input: Value::Object(input) }
+        ToolCall { tool: self.name.to_owned(), input: Value::Object(input), group: self.group.map(str::to_owned) }
     }
 }
 
@@ -177,7 +170,7 @@ mod tests {
     }
 
     fn call(tool: &str, input: Value) -> ToolCall {
-        ToolCall { tool: tool.into(), input }
+        ToolCall { tool: tool.into(), input, group: None }
     }
 
     #[track_caller]
@@ -202,6 +195,9 @@ mod tests {
         let bash = ask(Protocol::Messages, json!([{"name": "Bash", "input_schema": schema}]));
         let expected = json!({"command": "cat 'it'\\''s.js'", "description": "a scripted step"});
         check(&bash, "read_file", json!({"path": "it's.js"}), ("Bash", expected));
+        let group = json!([{"type": "namespace", "name": "mcp__holdpoint", "tools": [{"name": "submit_plan"}]}]);
+        let fitted = fit(&ask(Protocol::Responses, group), call("submit_plan", json!({})));
+        assert_eq!((fitted.tool.as_str(), fitted.group.as_deref()), ("submit_plan", Some("mcp__holdpoint")));
         let words = json!({"properties": {"command": {"type": "array"}}, "required": ["command"]});
         let codex = ask(Protocol::Responses, json!([{"name": "shell", "parameters": words}]));
         check(&codex, "shell", json!({"command": "ls"}), ("shell", json!({"command": ["bash", "-lc", "ls"]})));

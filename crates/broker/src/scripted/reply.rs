@@ -65,6 +65,8 @@ pub(crate) struct Reply {
 pub(crate) struct ToolCall {
     pub(crate) tool: String,
     pub(crate) input: Value,
+    /// The group it is offered in: a namespace of the Responses protocol.
+    pub(crate) group: Option<String>,
 }
 
 impl Reply {
@@ -72,10 +74,14 @@ impl Reply {
         let mut calls: Vec<ToolCall> = Vec::new();
         for call in &turn.calls {
             let (tool, input) = (call.tool.clone(), call.input.clone());
-            calls.push(ToolCall { tool, input });
+            calls.push(ToolCall { tool, input, group: None });
         }
         if let Some(question) = &turn.question {
-            calls.push(ToolCall { tool: "ask_questions".into(), input: json!({ "questions": [question] }) });
+            calls.push(ToolCall {
+                tool: "ask_questions".into(),
+                input: json!({ "questions": [question] }),
+                group: None,
+            });
         }
         let mut reply = Self::new(scene, ask, index);
         reply.thought = turn.thought.clone();

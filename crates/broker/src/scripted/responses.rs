@@ -11,7 +11,7 @@ pub(crate) fn body(reply: &Reply) -> Value {
     output.extend(reply.thought.as_deref().map(|thought| reasoning(reply, thought)));
     output.extend(reply.text.as_deref().map(|text| message(reply, text)));
     let calls = reply.calls.iter().enumerate();
-    output.extend(calls.map(|(index, call)| function_call(reply, index, &call.tool, &call.arguments())));
+    output.extend(calls.map(|(index, call)| function_call(reply, index, call, &call.arguments())));
     response(reply, "completed", json!(output), usage(reply))
 }
 
@@ -93,7 +93,7 @@ impl Stream {
     fn function_call(&mut self, reply: &Reply, index: usize, call: &ToolCall) {
         let at = self.item;
         let arguments = call.arguments();
-        let mut start = function_call(reply, index, &call.tool, "");
+        let mut start = function_call(reply, index, call, "");
         start["status"] = json!("in_progress");
         let id = start["id"].clone();
         self.added(start);
@@ -102,7 +102,7 @@ impl Stream {
             self.push("response.function_call_arguments.delta", place("delta", part));
         }
         self.push("response.function_call_arguments.done", place("arguments", &arguments));
-        self.done(function_call(reply, index, &call.tool, &arguments));
+        self.done(function_call(reply, index, call, &arguments));
     }
 }
 
@@ -143,15 +143,19 @@ fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": []})
 }
 
-fn function_call(reply: &Reply, index: usize, tool: &str, arguments: &str) -> Value {
-    json!({
+fn function_call(reply: &Reply, index: usize, call: &ToolCall, arguments: &str) -> Value {
+    let mut item = json!({
         "id": reply.call_id("fc", index),
         "type": "function_call",
         "status": "completed",
         "call_id": reply.call_id("call", index),
-        "name": tool,
+        "name": call.tool,
         "arguments": arguments,
-    })
+    });
+    if let Some(group) = &call.group {
+        item["namespace"] = json!(group);
+    }
+    item
 }
 
 fn usage(reply: &Reply) -> Value {
