@@ -58,6 +58,7 @@ pub(crate) async fn watch(
         children: BTreeMap::new(),
         decided: Vec::new(),
         drawn: None,
+        retries: 0,
     };
     if let Some(reason) = watching.client.queued(&watching.run).await {
         watching.screen.line(&format!("queued: {}", clean_line(&reason)));
@@ -70,6 +71,9 @@ pub(crate) async fn watch(
         Stopped::Here => watching.run,
     })
 }
+
+/// How often a demo tries again what did not work.
+const MOST_RETRIES: u32 = 2;
 
 /// Where watching ended.
 enum Stopped {
@@ -135,6 +139,8 @@ struct Watching<'a> {
     decided: Vec<String>,
     /// The hold that was drawn last.
     drawn: Option<String>,
+    /// How often something was tried again without a person.
+    retries: u32,
 }
 
 impl Watching<'_> {
@@ -275,7 +281,15 @@ impl Watching<'_> {
             self.drawn = Some(held.id.clone());
         }
         let wish = match decider {
-            Decider::Always => ask::nobody(held).map_or(Wish::Later, Wish::Decide),
+            Decider::Always => match ask::nobody(held) {
+                // What does not work again and again is left for a person to look at.
+                Some(request) if request.decision == "retry" && self.retries >= MOST_RETRIES => Wish::Later,
+                Some(request) => {
+                    self.retries += u32::from(request.decision == "retry");
+                    Wish::Decide(request)
+                }
+                None => Wish::Later,
+            },
             Decider::Person | Decider::Elsewhere => {
                 let asked = held.clone();
                 let answer = tokio::task::spawn_blocking(move || ask::person(&asked)).await;

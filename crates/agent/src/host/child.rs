@@ -36,6 +36,7 @@ pub(super) struct Child {
     transcript: Option<std::fs::File>,
     kept: usize,
     last_words: Arc<Mutex<Vec<u8>>>,
+    listener: tokio::task::JoinHandle<()>,
 }
 
 pub(super) enum Heard {
@@ -90,7 +91,7 @@ impl Child {
             return Err(std::io::ErrorKind::BrokenPipe.into());
         };
         let last_words = Arc::<Mutex<Vec<u8>>>::default();
-        tokio::spawn(listen(errors, Arc::clone(&last_words)));
+        let listener = tokio::spawn(listen(errors, Arc::clone(&last_words)));
         let transcript = std::fs::OpenOptions::new().create(true).append(true).open(session.join("transcript.jsonl"));
         Ok(Self {
             process,
@@ -105,6 +106,7 @@ impl Child {
             transcript: transcript.ok(),
             kept: 0,
             last_words,
+            listener,
         })
     }
 
@@ -198,6 +200,8 @@ impl Child {
             // It may be gone already.
             let _ = self.process.kill().await;
         }
+        // What it left behind may keep its standard error open.
+        let _ = tokio::time::timeout(LAST_OUTPUT, &mut self.listener).await;
         let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
         Left { status, said }
