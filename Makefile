@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ bench-broker: ## What the broker adds to a call, beside a direct line and the Li
 mcp-conformance: ## The official MCP conformance suite and the inspector against `holdpoint mcp` (npm)
 	$(CARGO) build --locked --package holdpoint
 	@.ci/mcp-conformance
+
+agents: setup ## Real agent programs (npm) through the demo, with a scripted model; AGENTS="claude codex" tries only these
+	@.ci/agents
 
 fmt: ## Format
 	$(CARGO) fmt --all

@@ -1,5 +1,6 @@
 //! The command line: one file per command. A command reads its arguments, speaks `wire`, and prints.
 
+pub(crate) mod agent;
 mod answer;
 mod approve;
 mod artifact;
@@ -133,14 +134,21 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
-    #[command(hide = true)]
+    /// Look at agent programs, and test whether they work
     #[command(subcommand)]
     Agent(AgentPart),
 }
 
-/// What agents are made of: never for people.
+/// Agent programs; and what agents are made of, which is never for people.
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentPart {
+    /// List the agent programs that are known, with version and who can serve them
+    List,
+    /// Let a program work through the demo with a scripted model
+    Test {
+        /// As `--agent` takes it: claude, codex, gemini, opencode, acp:COMMAND, command:COMMAND
+        name: String,
+    },
     #[command(hide = true)]
     Work {
         #[arg(long)]
@@ -196,7 +204,9 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Demo(arguments) => demo::run(arguments, session).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
         Command::Verify => verify::run(session),
-        Command::Shim | Command::Inside { .. } | Command::Agent(_) => {
+        Command::Agent(AgentPart::List) => agent::list(session).await,
+        Command::Agent(AgentPart::Test { name }) => agent::test(&name, session).await,
+        Command::Shim | Command::Inside { .. } | Command::Agent(AgentPart::Work { .. } | AgentPart::Relay { .. }) => {
             Err(Failure::usage("this is a part of the program, not a command", "see `holdpoint --help`"))
         }
     }

@@ -63,6 +63,21 @@ pub(crate) async fn run(
     Ok(ExitCode::of_status(&run.status))
 }
 
+/// Plays the story with the given programs, without a person, and gives back the run.
+pub(crate) async fn try_out(
+    folder: &Path,
+    programs: BTreeMap<String, String>,
+    session: &Session,
+) -> Result<RunView, Failure> {
+    let home = Home::at(folder.join("home"));
+    sample::clear(folder, &home).await?;
+    let repository = sample::create(folder, &home)?;
+    let session = session.apart(home.clone(), &FOREIGN, "demo");
+    let told = tell(&repository, Decider::Always, programs, &session).await;
+    stop::server(&home).await?;
+    told
+}
+
 async fn tell(
     repository: &Path,
     decider: Decider,

@@ -1,6 +1,7 @@
 //! The only place that prints. Data goes to standard output, everything else to standard error;
 //! colours appear on a terminal only and never against `NO_COLOR`.
 
+pub(crate) mod agent;
 mod clean;
 pub(crate) mod compare;
 pub(crate) mod estimate;

@@ -1,0 +1,68 @@
+//! Agent programs for people. Pure; every cell is cleaned here.
+
+use super::{
+    clean_line,
+    style::{BAD, DIM, GOOD},
+    table::table,
+    words::{fit, wrap},
+};
+use crate::commands::agent::{AgentTest, AgentView};
+
+/// `agent list`.
+pub(crate) fn list(agents: &[AgentView], width: usize) -> String {
+    let rows = agents.iter().map(|agent| {
+        let served = match (agent.served_by.is_empty(), agent.protocol.as_deref()) {
+            (false, _) => agent.served_by.join(", "),
+            (true, Some(protocol)) => format!("no {protocol} provider yet"),
+            (true, None) => "nobody yet".to_owned(),
+        };
+        let state = match (&agent.path, &agent.version) {
+            (Some(_), Some(version)) => format!("✓ {}", clean_line(version)),
+            (Some(_), None) => "✓ installed".to_owned(),
+            (None, _) => "— not found".to_owned(),
+        };
+        vec![clean_line(&agent.name), state, fit(&clean_line(&served), width.saturating_sub(52).max(20))]
+    });
+    let table = table(&["agent", "installed", "models through the broker from"], rows, width);
+    let painted: Vec<String> = table.lines().map(|line| line.replacen('✓', &format!("{GOOD}✓{GOOD:#}"), 1)).collect();
+    let hint = format!(
+        "{DIM}Any other program: `acp:COMMAND` if it speaks the Agent Client Protocol, `command:COMMAND` if not. \
+         Programs need no login of their own: the broker adds the keys. `holdpoint agent test NAME` tries one with a \
+         scripted model.{DIM:#}"
+    );
+    format!("{}\n\n{}", painted.join("\n"), wrap(&hint, width).join("\n"))
+}
+
+/// `agent test`.
+pub(crate) fn test(tested: &AgentTest) -> String {
+    let name = clean_line(&tested.name);
+    match &tested.problem {
+        None => format!(
+            "{GOOD}✓{GOOD:#} {name} works: planned, asked, implemented, mended and reviewed a change in {:.0} s \
+             ({} model calls through the broker)",
+            tested.seconds, tested.model_calls
+        ),
+        Some(problem) => {
+            format!("{BAD}✗{BAD:#} {name} does not work: {} ({})", clean_line(problem), clean_line(&tested.status))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_and_nothing_breaks_the_terminal() {
+        let agent = |name: &str, version: Option<&str>| AgentView {
+            name: name.into(),
+            path: version.map(|_| "/usr/bin/x".into()),
+            version: version.map(str::to_owned),
+            protocol: Some("anthropic".into()),
+            served_by: Vec::new(),
+        };
+        let text = list(&[agent("claude", Some("2.1\u{1b}[2J")), agent("codex", None)], 100);
+        assert!(text.contains("not found") && text.contains("no anthropic provider yet"), "{text}");
+        assert!(!text.contains("\u{1b}[2J"));
+    }
+}
