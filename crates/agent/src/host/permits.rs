@@ -4,6 +4,7 @@ use drivers::driver::{Asked, Changes, Word};
 use drivers::{HandIn, Job, JobKind, Permission};
 
 use super::state::State;
+use super::tools::ACCEPTED;
 use crate::policy::Policy;
 use crate::shorten;
 
@@ -47,9 +48,8 @@ impl Permits {
                 (Word::Deny(format!("a person says to do this instead: {text}")), None)
             }
             None if ask.fits(self.kind) => {
-                let reason = "this needs a person's yes, and the person is asked now. Stop here and end your turn; you \
-                              will be told what they said";
-                (Word::Deny(reason.to_owned()), Some(ask))
+                let reason = format!("this needs a person's yes; you will be told what they said. {ACCEPTED}");
+                (Word::Deny(reason), Some(ask))
             }
             None => (Word::Deny(format!("not allowed in this role: {what}")), None),
         }

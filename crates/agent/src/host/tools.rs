@@ -132,7 +132,7 @@ impl Counter {
             Tool::Block(tool) => {
                 let hand_in = tool.hand_in(input).map_err(|error| error.to_string())?;
                 if self.handed_in().is_some() {
-                    return Err("something was handed in already; end your turn now".to_owned());
+                    return Err(format!("not taken: something was handed in before. {ACCEPTED}"));
                 }
                 if hand_in.is_work()
                     && let Some(words) = self.unheard()
