@@ -5,36 +5,9 @@
 
 use std::path::Path;
 
+use drivers::driver::{HARMLESS_FILES, SECRET_FILES};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::Value;
-
-/// Names of files that hold secrets, at any depth.
-const SENSITIVE: &[&str] = &[
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.keystore",
-    "*.jks",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    "credentials",
-    "credentials.*",
-    "secrets.*",
-    "*.kdbx",
-    ".htpasswd",
-    "service-account*.json",
-];
-/// Of those, the ones that only show what belongs there.
-const HARMLESS: &[&str] = &["*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.md"];
 
 /// The rules of one job.
 #[derive(Debug)]
@@ -61,8 +34,8 @@ impl Policy {
             [pattern.to_owned(), format!("{pattern}/**"), format!("**/{pattern}")]
         });
         Self {
-            sensitive: set(owned(SENSITIVE)),
-            harmless: set(owned(HARMLESS)),
+            sensitive: set(owned(SECRET_FILES)),
+            harmless: set(owned(HARMLESS_FILES)),
             protected: set(deep.collect()),
             workspace: workspace.trim_end_matches('/').to_owned(),
         }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::AgentProgram;
-use drivers::driver::{self, Act, Brief, Over, Stdin, Talk};
+use drivers::driver::{self, Act, Brief, Edits, Over, Stdin, Talk};
 use drivers::{AgentEvent, HandIn, Job};
 
 use crate::AgentError;
@@ -173,6 +173,8 @@ impl Host<'_> {
             tools: counter.command(),
             resume: state.session.clone(),
             turns: state.turns,
+            protected: self.job.protected.clone(),
+            edits: if permits::writes(self.job.kind) { Edits::Kept } else { Edits::Lost },
         }
     }
 
@@ -198,7 +200,7 @@ impl Host<'_> {
             };
             let line = match heard {
                 Heard::Line(line) => line,
-                Heard::End => return Ok(None),
+                Heard::End => return Ok(talk.end()),
             };
             let now = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut acts = std::collections::VecDeque::from(talk.line(&line, now));

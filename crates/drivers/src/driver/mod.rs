@@ -5,7 +5,12 @@
 //! handed in through Holdpoint's tools counts.
 
 mod claude;
+mod gemini;
+mod gemini_policy;
+mod held;
 mod line;
+mod opencode;
+mod opencode_permission;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +18,7 @@ use domain::AgentProgram;
 use serde_json::Value;
 
 use crate::AgentEvent;
+pub use held::{Edits, HARMLESS_FILES, SECRET_FILES};
 pub use line::{MOST_INPUT, MOST_OUTPUT, head, one_line};
 
 /// What a program is told about one attempt.
@@ -34,6 +40,10 @@ pub struct Brief {
     pub resume: Option<String>,
     /// Turns there were before this attempt.
     pub turns: u32,
+    /// Globs of paths that are not changed without a person's yes.
+    pub protected: Vec<String>,
+    /// Whether what it changes is kept.
+    pub edits: Edits,
 }
 
 /// How a program is started.
@@ -135,6 +145,10 @@ pub struct Reported {
 pub enum Talk {
     /// With Claude Code.
     Claude(claude::Claude),
+    /// With Gemini CLI.
+    Gemini(gemini::Gemini),
+    /// With opencode.
+    Opencode(opencode::Opencode),
 }
 
 /// A program that cannot be driven.
@@ -153,11 +167,11 @@ pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), Dri
     match program {
         AgentProgram::Own => Err(DriverError::Own),
         AgentProgram::Claude => Ok((claude::start(brief), Talk::Claude(claude::Claude::new(brief.turns)))),
-        AgentProgram::Codex
-        | AgentProgram::Gemini
-        | AgentProgram::Opencode
-        | AgentProgram::Acp(_)
-        | AgentProgram::Command(_) => Err(DriverError::Missing(program.to_string())),
+        AgentProgram::Gemini => Ok((gemini::start(brief), Talk::Gemini(gemini::Gemini::new(brief.turns)))),
+        AgentProgram::Opencode => Ok((opencode::start(brief), Talk::Opencode(opencode::Opencode::new(brief.turns)))),
+        AgentProgram::Codex | AgentProgram::Acp(_) | AgentProgram::Command(_) => {
+            Err(DriverError::Missing(program.to_string()))
+        }
     }
 }
 
@@ -166,6 +180,8 @@ impl Talk {
     pub fn line(&mut self, line: &str, now: u64) -> Vec<Act> {
         match self {
             Self::Claude(claude) => claude.line(line, now),
+            Self::Gemini(gemini) => gemini.line(line, now),
+            Self::Opencode(opencode) => opencode.line(line),
         }
     }
 
@@ -173,6 +189,8 @@ impl Talk {
     pub fn word(&mut self, asked: &Asked, word: &Word) -> Vec<Act> {
         match self {
             Self::Claude(claude) => claude.word(asked, word),
+            // They never ask.
+            Self::Gemini(_) | Self::Opencode(_) => Vec::new(),
         }
     }
 
@@ -180,6 +198,15 @@ impl Talk {
     pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
         match self {
             Self::Claude(claude) => Some(claude.tell(text)),
+            Self::Gemini(_) | Self::Opencode(_) => None,
+        }
+    }
+
+    /// What a program leaves unsaid when its output ends: how it went, as far as that is known from its lines.
+    pub fn end(&mut self) -> Option<Over> {
+        match self {
+            Self::Claude(_) | Self::Gemini(_) => None,
+            Self::Opencode(opencode) => opencode.end(),
         }
     }
 
@@ -188,6 +215,8 @@ impl Talk {
     pub fn reported(&self) -> Reported {
         match self {
             Self::Claude(claude) => claude.reported(),
+            Self::Gemini(gemini) => gemini.reported(),
+            Self::Opencode(opencode) => opencode.reported(),
         }
     }
 
@@ -196,6 +225,8 @@ impl Talk {
     pub fn turns(&self) -> u32 {
         match self {
             Self::Claude(claude) => claude.turns(),
+            Self::Gemini(gemini) => gemini.turns(),
+            Self::Opencode(opencode) => opencode.turns(),
         }
     }
 }
