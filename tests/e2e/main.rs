@@ -8,6 +8,7 @@ mod crash;
 mod holds;
 mod limits;
 mod models;
+mod programs;
 mod pulls;
 mod runs;
 mod teams;

@@ -112,6 +112,13 @@ impl Offered<'_> {
             known.map_or_else(|| name.clone(), |other| (*other).to_owned())
         };
         let fields: Map<String, Value> = fields.iter().map(|(name, value)| (theirs(name), value.clone())).collect();
+        // A shell may take its command as words.
+        let wrong = |(name, value): (&String, &Value)| {
+            properties.get(name).is_some_and(|one| one["type"] == "array") && !value.is_array()
+        };
+        if fields.iter().any(wrong) {
+            return None;
+        }
         let mut required = self.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         required.all(|name| fields.contains_key(name)).then_some(Value::Object(fields))
     }

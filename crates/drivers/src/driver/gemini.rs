@@ -1,7 +1,7 @@
 //! Gemini CLI: `gemini --output-format stream-json`, one process per turn of ours, told on its standard input.
 //!
 //! It cannot wait for a person, so what would need a yes is refused by its own policy engine. It reads the settings
-//! before it is told to trust the folder, so a repository's own `.gemini` and `.env` change nothing.
+//! before it is told to trust the folder, so a repository's own `.gemini/settings.json` changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -64,6 +64,7 @@ pub(super) fn start(brief: &Brief) -> Start {
 
 fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
     let broker = format!("{}/gemini", brief.broker);
+    let system = format!("{home}/no-system-settings.json");
     let set = [
         ("GOOGLE_GEMINI_BASE_URL", broker.as_str()),
         // The key is added outside the sandbox.
@@ -73,6 +74,12 @@ fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
         // settings when the folder is trusted already.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
         ("GEMINI_TELEMETRY_ENABLED", "false"),
+        // A repository's `.gemini/.env` is read once the folder is trusted, but sets only what is not set.
+        ("GEMINI_SYSTEM_MD", "false"),
+        ("GEMINI_WRITE_SYSTEM_MD", "false"),
+        ("GEMINI_SANDBOX", "false"),
+        ("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &system),
+        ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", &system),
         ("NO_COLOR", "1"),
     ];
     set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -89,6 +96,8 @@ fn settings(brief: &Brief) -> Value {
         "general": {
             "enableAutoUpdate": false,
             "enableAutoUpdateNotification": false,
+            // The broker asks again already; ten tries of its own on top take minutes.
+            "maxAttempts": 3,
             // A conversation may go on after months.
             "sessionRetention": {"enabled": false},
             "plan": {"enabled": false},
@@ -224,9 +233,12 @@ impl Gemini {
         self.reported = Reported { input_tokens, output_tokens, micro_usd: None };
         let mut acts: Vec<Act> = self.end(input_tokens, output_tokens).into_iter().collect();
         let said = value["error"]["message"].as_str().map(|words| one_line(words, MOST_OUTPUT));
+        acts.extend(said.clone().map(|message| Act::Say(AgentEvent::Trouble { message })));
         let kind = value["error"]["type"].as_str().unwrap_or_default();
         acts.push(Act::Over(match value["status"].as_str() {
             Some("success") => Over::Well,
+            // The model is there; told to go on, it does.
+            _failed if said.as_deref().is_some_and(broke_off) => Over::Well,
             // Its own troubles have names that begin so; everything else comes from the model or its network.
             _failed if kind.starts_with("Fatal") => Over::Badly(said.unwrap_or_else(|| kind.to_owned())),
             _failed => {
@@ -236,4 +248,11 @@ impl Gemini {
         }));
         acts
     }
+}
+
+/// Whether it says that an answer broke off in the middle.
+fn broke_off(words: &str) -> bool {
+    ["terminated", "ECONNRESET", "socket hang up", "other side closed", "Premature close", "Incomplete JSON"]
+        .iter()
+        .any(|sign| words.contains(sign))
 }

@@ -63,3 +63,51 @@ fn rule(tools: &[&str], pattern: Option<&str>, message: &str) -> String {
         quoted(message)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief(edits: Edits) -> Brief {
+        Brief {
+            prompt: String::new(),
+            model: "a/b".to_owned(),
+            broker: String::new(),
+            home: "/h".to_owned(),
+            workspace: "/w/it's \"here\"".to_owned(),
+            tools: Vec::new(),
+            resume: None,
+            turns: 0,
+            protected: vec!["deploy/".to_owned(), "infra/*.tf".to_owned(), "/".to_owned()],
+            edits,
+        }
+    }
+
+    fn rules(edits: Edits) -> Vec<toml::Value> {
+        let file: toml::Table = policy(&brief(edits)).parse().unwrap();
+        file["rule"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn every_rule_is_one_that_the_engine_takes() {
+        for rule in rules(Edits::Kept) {
+            let Some(pattern) = rule.get("argsPattern").and_then(toml::Value::as_str) else { continue };
+            assert!(pattern.len() < 2_048, "{pattern}");
+            let repeated = ['*', '+', '?', '{'].iter().any(|sign| pattern.contains(&format!("){sign}")));
+            assert!(!repeated, "a group that is repeated is left out by the engine: {pattern}");
+        }
+    }
+
+    #[test]
+    fn protected_paths_are_refused_to_what_edits_and_a_role_that_looks_edits_nothing() {
+        let of = |edits| {
+            let rules = rules(edits).into_iter().filter(|rule| rule["toolName"].as_array().unwrap().len() == 2);
+            rules.map(|rule| rule.get("argsPattern").map(|pattern| pattern.as_str().unwrap().to_owned())).collect()
+        };
+        let kept: Vec<Option<String>> = of(Edits::Kept);
+        let expected = [r#""file_path":"(|[^"]*/)deploy["/]"#, r#""file_path":"(|[^"]*/)infra/[^/\s"]*\.tf["/]"#];
+        assert_eq!(kept, expected.map(|pattern| Some(pattern.to_owned())));
+        let lost: Vec<Option<String>> = of(Edits::Lost);
+        assert_eq!(lost.first(), Some(&None));
+    }
+}
