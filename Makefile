@@ -4,10 +4,10 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance
 
 help: ## What there is
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup: ## Install what tests and the sandbox need (bubblewrap; cargo-nextest if it is missing)
 	@.ci/setup
@@ -45,6 +45,10 @@ bench-index: ## Search by meaning on a repository of 5,000 files: time, size, ri
 bench-broker: ## What the broker adds to a call, beside a direct line and the LiteLLM proxy; BENCH_SECONDS=2 per cell
 	@.ci/litellm
 	$(CARGO) bench --locked --package broker --bench gateway
+
+mcp-conformance: ## The official MCP conformance suite and the inspector against `holdpoint mcp` (npm)
+	$(CARGO) build --locked --package holdpoint
+	@.ci/mcp-conformance
 
 fmt: ## Format
 	$(CARGO) fmt --all

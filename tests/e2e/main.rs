@@ -7,6 +7,7 @@ mod conversation;
 mod crash;
 mod holds;
 mod limits;
+mod mcp;
 mod models;
 mod programs;
 mod pulls;

@@ -77,6 +77,12 @@ impl Client {
         self.get("/api/runs").await
     }
 
+    /// A page of runs, newest first.
+    pub(crate) async fn page(&self, which: &[(&str, &str)]) -> Result<Vec<RunView>, Failure> {
+        let pairs: Vec<String> = which.iter().map(|(name, value)| format!("{name}={}", escape(value))).collect();
+        self.get(&format!("/api/runs?{}", pairs.join("&"))).await
+    }
+
     /// The runs of a run's tasks.
     pub(crate) async fn children(&self, run: &str) -> Result<Vec<RunView>, Failure> {
         self.get(&format!("/api/runs?parent={}&limit=1000", escape(run))).await

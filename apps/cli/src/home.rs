@@ -11,37 +11,45 @@ use crate::failure::Failure;
 
 /// The data directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Home(PathBuf);
+pub(crate) struct Home {
+    path: PathBuf,
+    token: &'static str,
+}
 
 impl Home {
     /// `HOLDPOINT_HOME`, else the platform's data folder.
     pub(crate) fn find() -> Result<Self, Failure> {
         locate(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
             .and_then(|path| std::path::absolute(path).ok())
-            .map(Self)
+            .map(Self::at)
             .ok_or_else(|| {
                 Failure::unavailable("no_home", "there is no data directory", "set HOLDPOINT_HOME to a folder of yours")
             })
     }
 
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self(path)
+        Self { path, token: "token" }
+    }
+
+    /// The same as an agent has it: with the token that reads and starts runs, and decides nothing.
+    pub(crate) fn for_agents(&self) -> Self {
+        Self { path: self.path.clone(), token: "mcp-token" }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     pub(crate) fn token_file(&self) -> PathBuf {
-        self.0.join("token")
+        self.path.join(self.token)
     }
 
     pub(crate) fn log_file(&self) -> PathBuf {
-        self.0.join("server.log")
+        self.path.join("server.log")
     }
 
     pub(crate) fn start_lock(&self) -> PathBuf {
-        self.0.join("start.lock")
+        self.path.join("start.lock")
     }
 
     /// Makes the folder, readable by its owner only.
@@ -50,14 +58,14 @@ impl Home {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.0)
-            .map_err(|error| Failure::file("create the data directory", &self.0, &error))
+            .create(&self.path)
+            .map_err(|error| Failure::file("create the data directory", &self.path, &error))
     }
 
     /// Where a server says it is; it may be long gone.
     pub(crate) fn server(&self) -> Option<ServerInfo> {
         // A missing or half-written file means the same to a client: no server is known.
-        let text = fs::read_to_string(self.0.join("server.json")).ok()?;
+        let text = fs::read_to_string(self.path.join("server.json")).ok()?;
         serde_json::from_str(&text).ok()
     }
 

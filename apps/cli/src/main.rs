@@ -9,6 +9,7 @@ mod failure;
 mod hidden;
 mod home;
 mod live;
+mod mcp;
 mod report;
 mod screen;
 mod session;

@@ -17,7 +17,7 @@ pub(crate) struct Setting {
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 22] = [
+const KNOWN: [(&str, &str, &str); 23] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -38,6 +38,7 @@ const KNOWN: [(&str, &str, &str); 22] = [
     ("budget per day", "budget_day_usd", "no limit"),
     ("budget per project and month", "budget_project_month_usd", "no limit"),
     ("push", "push", ""),
+    ("embeddings", "embeddings.model", "off: semantic_search goes by words alone"),
     ("agent.max_clarification_rounds", "agent.max_clarification_rounds", "as the playbook says"),
     ("agent.skip_clarification", "agent.skip_clarification", "false"),
 ];
@@ -109,6 +110,13 @@ mod tests {
         check("HOLDPOINT_MAX_WAITING_REVIEWS", &[], file, ("3", "config.toml"));
         let said = [("HOLDPOINT_MAX_WAITING_REVIEWS", "9")];
         check("HOLDPOINT_MAX_WAITING_REVIEWS", &said, file, ("9", "environment"));
+    }
+
+    #[test]
+    fn who_gets_chunks_of_the_code_is_told_with_where_that_was_said() {
+        check("embeddings", &[], "", ("off: semantic_search goes by words alone", "default"));
+        let file = "[embeddings]\nmodel = \"ollama/nomic-embed-text\"\n";
+        check("embeddings", &[], file, ("ollama/nomic-embed-text", "config.toml"));
     }
 
     #[test]

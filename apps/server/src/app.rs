@@ -13,6 +13,7 @@ use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::idle::Door;
 use crate::problem::Failure;
+use crate::scope::Scope;
 use crate::shelf::Shelf;
 
 /// What an [`App`] is made of.
@@ -25,8 +26,10 @@ pub struct AppParts {
     pub diary: Arc<Diary>,
     /// Defaults, providers and scripts.
     pub setup: Setup,
-    /// Who may come in.
+    /// The owner's token.
     pub token: TokenFile,
+    /// The token of agents that speak for the owner: it reads and starts runs, and decides nothing.
+    pub agent_token: TokenFile,
     /// The name decisions are written down under.
     pub user: String,
     /// The port of 127.0.0.1 it answers on.
@@ -67,7 +70,8 @@ pub struct App {
     pub(crate) diary: Arc<Diary>,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
-    pub(crate) token: Arc<TokenFile>,
+    token: Arc<TokenFile>,
+    agent_token: Arc<TokenFile>,
     pub(crate) user: Arc<str>,
     pub(crate) door: Door,
     pub(crate) live: LiveLimits,
@@ -87,6 +91,7 @@ impl App {
             diary: parts.diary,
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
+            agent_token: Arc::new(parts.agent_token),
             user: parts.user.into(),
             door,
             live: parts.live,
@@ -98,6 +103,14 @@ impl App {
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What a token may do; nothing where it is no token of ours.
+    pub(crate) fn scope_of(&self, given: &str) -> Option<Scope> {
+        if self.token.admits(given) {
+            return Some(Scope::Owner);
+        }
+        self.agent_token.admits(given).then_some(Scope::Agent)
     }
 
     /// Whether a Host is one of our own names.

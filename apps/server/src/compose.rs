@@ -17,6 +17,7 @@ use crate::home::Home;
 /// What differs from server to server.
 pub(crate) struct Wishes {
     pub(crate) token: PathBuf,
+    pub(crate) agent_token: PathBuf,
     pub(crate) setup: Setup,
     pub(crate) forge: ForgeSettings,
     pub(crate) program: PathBuf,
@@ -55,6 +56,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         diary,
         setup: wishes.setup,
         token: TokenFile::new(wishes.token),
+        agent_token: TokenFile::new(wishes.agent_token),
         user: wishes.user,
         port: wishes.port,
         live: LiveLimits::default(),

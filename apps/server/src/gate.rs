@@ -1,4 +1,5 @@
-//! The gate every request passes, in this order: Host, Origin, no token in the address, token, JSON, size.
+//! The gate every request passes, in this order: Host, Origin, no token in the address, token and what it
+//! may do, JSON, size.
 //!
 //! A page of a foreign site can make a browser send requests here, and by rebinding a name even make them look
 //! local; so the Host is checked before anything else, and nothing is ever allowed by address alone.
@@ -19,6 +20,7 @@ use wire::Fault;
 
 use crate::App;
 use crate::problem::Failure;
+use crate::scope::Scope;
 
 /// The longest body.
 pub(crate) const MAX_BODY: usize = 1024 * 1024;
@@ -80,9 +82,11 @@ async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
     if parts.uri.path() == "/healthz" {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
-    let given = check_token(app, &parts.headers)?;
+    let (given, scope) = check_token(app, &parts.headers)?;
+    scope.check_route(&parts.method, parts.uri.path())?;
     parts.extensions.insert(Given(given));
-    parts.extensions.insert(Actor { name: app.user.to_string(), channel: channel(&parts.headers).to_owned() });
+    parts.extensions.insert(scope);
+    parts.extensions.insert(Actor { name: app.user.to_string(), channel: channel(scope, &parts.headers).to_owned() });
     if matches!(parts.method, Method::GET | Method::HEAD) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
@@ -134,13 +138,14 @@ fn check_query(parts: &Parts) -> Result<(), Failure> {
     Err(Failure::new(Fault::User, "token_in_query", message, "send it as `Authorization: Bearer …`; replace this one"))
 }
 
-fn check_token(app: &App, headers: &HeaderMap) -> Result<Arc<str>, Failure> {
+fn check_token(app: &App, headers: &HeaderMap) -> Result<(Arc<str>, Scope), Failure> {
     let refuse = |message: &str| {
         let hint = "send `Authorization: Bearer …` with the text of the file `token` in the data directory";
         Failure::new(Fault::Unauthorized, "unauthorized", message, hint)
     };
     let given = bearer(headers).or_else(|| protocol_token(headers)).ok_or_else(|| refuse("the token is missing"))?;
-    if app.token.admits(given) { Ok(given.into()) } else { Err(refuse("the token is wrong")) }
+    let scope = app.scope_of(given).ok_or_else(|| refuse("the token is wrong"))?;
+    Ok((given.into(), scope))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -164,7 +169,10 @@ fn check_json(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 /// Which face a request came through. It is only written down: no right hangs on it.
-fn channel(headers: &HeaderMap) -> &'static str {
+fn channel(scope: Scope, headers: &HeaderMap) -> &'static str {
+    if scope == Scope::Agent {
+        return "mcp";
+    }
     const FACES: &[&str] = &["cli", "demo", "tui", "web", "vscode", "mcp"];
     let said = headers.get("holdpoint-channel").and_then(|value| value.to_str().ok()).unwrap_or_default();
     FACES.iter().find(|face| **face == said).copied().unwrap_or("http")

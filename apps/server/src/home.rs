@@ -1,4 +1,4 @@
-//! The data directory: one server at a time, a token only its owner can read, and where the server is.
+//! The data directory: one server at a time, tokens only their owner can read, and where the server is.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -73,7 +73,16 @@ impl Home {
 
     /// The token file, made if there is no usable one. A token that others could read is replaced.
     pub fn token(&self) -> Result<PathBuf, HomeError> {
-        let path = self.path.join("token");
+        self.token_in("token")
+    }
+
+    /// The file of the token that decides nothing, likewise.
+    pub fn agent_token(&self) -> Result<PathBuf, HomeError> {
+        self.token_in("mcp-token")
+    }
+
+    fn token_in(&self, name: &str) -> Result<PathBuf, HomeError> {
+        let path = self.path.join(name);
         if !usable_token(&path)? {
             self.replace(&path, new_token().as_bytes())?;
         }
@@ -177,6 +186,9 @@ mod tests {
         assert_eq!(std::fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o700);
         home.token().unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
+        let agents = home.agent_token().unwrap();
+        assert_ne!(std::fs::read_to_string(&agents).unwrap(), first);
+        assert_eq!(std::fs::metadata(&agents).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod models;
 mod playbooks;
 mod problem;
 mod queue;
+mod scope;
 mod serve;
 mod shelf;
 mod to_wire;

@@ -228,7 +228,7 @@ impl Watch {
     }
 
     async fn send(&self, socket: &mut WebSocket, message: &LiveMessage) -> Result<(), Leave> {
-        if !self.app.token.admits(&self.token.0) {
+        if self.app.scope_of(&self.token.0).is_none() {
             return Err(Leave::Say(close_code::POLICY, "the token was replaced"));
         }
         let text = serde_json::to_string(message).expect("live messages have text keys only");

@@ -112,7 +112,7 @@ impl ServeError {
 /// Serves until a signal comes or nothing is left to do.
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let home = Home::take(&settings.home)?;
-    let token = home.token()?;
+    let (token, agent_token) = (home.token()?, home.agent_token()?);
     let setup = Setup::read(home.path(), &settings.environment)?;
     let port = wished_port(&settings)?;
     // Bound before the engine starts: a server that nobody can reach must not begin to work.
@@ -121,6 +121,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let signals = Signals::new().map_err(ServeError::System)?;
     let wishes = Wishes {
         token,
+        agent_token,
         setup,
         forge: runner::ForgeSettings::read(&settings.environment),
         program: settings.program,

@@ -60,7 +60,8 @@ impl Policy {
         })
     }
 
-    fn is_sensitive(&self, path: &str) -> bool {
+    /// Whether files of this name hold secrets.
+    pub(crate) fn is_sensitive(&self, path: &str) -> bool {
         let Some(name) = Path::new(path).file_name() else { return false };
         let name = name.to_string_lossy().to_ascii_lowercase();
         self.sensitive.is_match(&name) && !self.harmless.is_match(&name)

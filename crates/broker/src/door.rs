@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::asking::{Rejected, Trial};
 use crate::books::{CallHead, Counted, OpenCall};
 use crate::calls::Outcome;
+use crate::embeddings;
 use crate::gateway::{Gateway, until_closing};
 use crate::http::Answer;
 use crate::prices;
@@ -47,6 +48,7 @@ enum Entrance {
     Body(Protocol, Verb),
     /// The path ends in `{model}:{action}` after this prefix.
     Gemini(&'static str),
+    Embeddings,
 }
 
 impl Entrance {
@@ -54,12 +56,14 @@ impl Entrance {
         match self {
             Self::Body(protocol, _) => protocol,
             Self::Gemini(_) => Protocol::Gemini,
+            Self::Embeddings => Protocol::Embeddings,
         }
     }
 
     fn read(self, uri: &Uri, body: Bytes) -> Result<Ask, Refusal> {
         match self {
             Self::Body(protocol, verb) => Ask::read(protocol, verb, body),
+            Self::Embeddings => embeddings::read(&body),
             Self::Gemini(prefix) => {
                 let target = uri.path().strip_prefix(prefix).unwrap_or_default().trim_start_matches('/');
                 // The model's own slash and colon may be written as escapes.
@@ -94,6 +98,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     let mut router = Router::new()
         .route("/openai/v1/models", get(models).fallback(nowhere))
         .route("/v1/models", get(models).fallback(nowhere))
+        .route(Protocol::Embeddings.door(), door(Entrance::Embeddings))
         .route("/search", post(crate::search::door).fallback(nowhere))
         .route("/mcp/{name}", any(crate::mcp::door))
         .route("/mcp/{name}/variables", post(crate::mcp::variables).fallback(nowhere));
@@ -115,7 +120,7 @@ async fn nowhere(request: Request) -> Response {
 
 async fn models(State(gateway): State<Arc<Gateway>>) -> Response {
     let mut data = Vec::new();
-    for upstream in &gateway.upstreams {
+    for upstream in gateway.talkers() {
         let provider = &upstream.provider;
         let priced = upstream.prices.iter().map(|price| price.model.as_str());
         let names: Vec<&str> = match &upstream.script {
@@ -180,13 +185,22 @@ impl Gateway {
 
     /// Counting tokens costs nothing, so it leaves no record.
     async fn count(&self, ask: &Ask, headers: &HeaderMap) -> Result<Response, Refusal> {
-        let route = route::find(&self.upstreams, ask.protocol, &ask.model)?;
+        let route = self.route(ask)?;
         match self.ask_once(&route, ask, headers).await? {
             Trial::Rejected(rejected) => Ok(self.rejected(ask.protocol, &route, &rejected)),
             Trial::Answered(answer, _) => {
                 let mut response = Response::new(Body::from_stream(answer.body));
                 pass_back(&answer.headers, response.headers_mut());
                 Ok(response)
+            }
+        }
+    }
+
+    fn route(&self, ask: &Ask) -> Result<Route, Refusal> {
+        match ask.protocol {
+            Protocol::Embeddings => self.embeddings.clone().ok_or(Refusal::NoEmbeddings),
+            Protocol::Messages | Protocol::Chat | Protocol::Responses | Protocol::Gemini => {
+                route::find(self.talkers(), ask.protocol, &ask.model)
             }
         }
     }
@@ -199,7 +213,7 @@ impl Gateway {
             input_estimate: ask.input_estimate(),
             output_estimate: ask.output_estimate(),
         };
-        let route = match route::find(&self.upstreams, ask.protocol, &ask.model) {
+        let route = match self.route(ask) {
             Ok(route) => route,
             Err(refusal) => {
                 self.books.refuse(head, &refusal);

@@ -17,6 +17,7 @@ use crate::money::Envelope;
 use crate::purses::Purses;
 use crate::quota::Wall;
 use crate::retry::RetryPolicy;
+use crate::route::Route;
 use crate::scripted::{Scene, ScriptedUpstream};
 use crate::search::Search;
 use crate::turnstile::Turnstile;
@@ -27,6 +28,7 @@ const CLOSING_GRACE: Duration = Duration::from_secs(5);
 /// The door of one agent attempt to its models.
 pub struct Gateway {
     pub(crate) attempt: String,
+    /// Those for conversations, then the one for embeddings.
     pub(crate) upstreams: Vec<Upstream>,
     /// Same order as `upstreams`, like the two after it.
     pub(crate) places: Vec<Place>,
@@ -37,6 +39,8 @@ pub struct Gateway {
     pub(crate) books: Arc<Books>,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) search: Option<Search>,
+    /// Leads to the last upstream.
+    pub(crate) embeddings: Option<Route>,
     pub(crate) mcp: McpDoors,
 }
 
@@ -49,6 +53,12 @@ impl Gateway {
     /// `log` is an empty file of this attempt; `notify` is called after each line appended to it.
     pub fn new(grant: Grant, log: File, notify: Arc<dyn Fn() + Send + Sync>) -> Result<Self, GrantError> {
         grant.check()?;
+        let mut grant = grant;
+        let embeddings = grant.embeddings.take().map(|embeddings| {
+            let route = Route { upstream: grant.upstreams.len(), model: embeddings.model };
+            grant.upstreams.push(embeddings.upstream);
+            route
+        });
         let scene = Scene { run: grant.run.clone(), role: grant.role.clone(), visit: grant.visit };
         let place = |upstream: &Upstream| match (upstream.kind, &upstream.script) {
             (UpstreamKind::Scripted, Some(script)) => {
@@ -76,8 +86,15 @@ impl Gateway {
             books: Arc::new(Books::new(envelope, purses, log, notify).map_err(GrantError::Log)?),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
+            embeddings,
             mcp: McpDoors::new(grant.mcp)?,
         })
+    }
+
+    /// The upstreams that conversations may use.
+    pub(crate) fn talkers(&self) -> &[Upstream] {
+        let count = self.embeddings.as_ref().map_or(self.upstreams.len(), |route| route.upstream);
+        &self.upstreams[..count]
     }
 
     /// Answers agents until `shutdown` is ready. Calls that are still open then are broken off

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::embeddings::EmbeddingsGrant;
 use crate::mcp::{McpError, McpGrant};
 use crate::money::Micros;
 use crate::prices::Price;
@@ -44,6 +45,9 @@ pub struct Grant {
     /// Where words may be looked up on the web; `None`: nowhere.
     #[serde(default)]
     pub search: Option<SearchGrant>,
+    /// Which model makes vectors of texts; `None`: none does. Its upstream is for nothing else.
+    #[serde(default)]
+    pub embeddings: Option<EmbeddingsGrant>,
     /// MCP servers it may use.
     #[serde(default)]
     pub mcp: Vec<McpGrant>,
@@ -83,9 +87,9 @@ pub enum UpstreamKind {
 impl UpstreamKind {
     pub(crate) fn speaks(self, protocol: Protocol) -> bool {
         match self {
-            Self::Scripted => true,
+            Self::Scripted => protocol != Protocol::Embeddings,
             Self::Anthropic => protocol == Protocol::Messages,
-            Self::OpenAi => matches!(protocol, Protocol::Chat | Protocol::Responses),
+            Self::OpenAi => matches!(protocol, Protocol::Chat | Protocol::Responses | Protocol::Embeddings),
             Self::Gemini => protocol == Protocol::Gemini,
         }
     }
@@ -145,6 +149,10 @@ pub enum GrantError {
     BadKey(String),
     #[error("scripted provider `{0}` has no script; grant one with `Script::parse`")]
     NoScript(String),
+    #[error(
+        "provider `{0}` has no embeddings in the protocol of OpenAI; name a provider that has, or a server of your own"
+    )]
+    NoEmbeddings(String),
     #[error(transparent)]
     Search(#[from] SearchError),
     #[error("the log of the calls cannot be kept")]
@@ -183,7 +191,7 @@ impl Grant {
                 return Err(GrantError::DuplicateProvider(provider.clone()));
             }
         }
-        Ok(())
+        self.embeddings.as_ref().map_or(Ok(()), EmbeddingsGrant::check)
     }
 }
 
@@ -217,6 +225,7 @@ mod tests {
             retry: RetryPolicy::default(),
             max_calls: None,
             search: None,
+            embeddings: None,
             mcp: Vec::new(),
             limits_folder: None,
         }

@@ -148,7 +148,7 @@ fn endpoint(base: &Url, ask: &Ask, model: &str) -> Url {
     let version = match (versioned, ask.protocol) {
         (true, _) => "",
         (false, Protocol::Gemini) => "/v1beta",
-        (false, Protocol::Messages | Protocol::Chat | Protocol::Responses) => "/v1",
+        (false, Protocol::Messages | Protocol::Chat | Protocol::Responses | Protocol::Embeddings) => "/v1",
     };
     let mut url = base.clone();
     url.set_path(&format!("{path}{version}/{}", behind_version(ask, model)));
@@ -164,6 +164,7 @@ fn behind_version(ask: &Ask, model: &str) -> String {
         (Protocol::Messages, Verb::Count) => "messages/count_tokens".to_owned(),
         (Protocol::Chat, _) => "chat/completions".to_owned(),
         (Protocol::Responses, _) => "responses".to_owned(),
+        (Protocol::Embeddings, _) => "embeddings".to_owned(),
         (Protocol::Gemini, Verb::Count) => format!("models/{model}:countTokens"),
         (Protocol::Gemini, Verb::Answer) => match ask.stream {
             Streamed::No => format!("models/{model}:generateContent"),

@@ -16,6 +16,7 @@
 //! | `POST /gemini/v1beta/models/{model}:{action}`, `/v1beta/models/…` | Gemini `generateContent`, `streamGenerateContent` |
 //! | `POST …/messages/count_tokens`, `…:countTokens` | counting; free, so neither reserved nor recorded |
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
+//! | `POST /embeddings` with `{"input": ["…"]}` | OpenAI embeddings, of the one model that was granted for it |
 //! | `POST /search` | a search on the web, if one was granted |
 //! | `POST, DELETE /mcp/{name}` | messages to an MCP server over HTTP, if it was granted |
 //! | `POST /mcp/{name}/variables` | the variables of an MCP server inside the sandbox, once |
@@ -76,6 +77,7 @@ mod asking;
 mod books;
 pub mod calls;
 mod door;
+mod embeddings;
 mod gateway;
 mod grant;
 mod http;
@@ -98,6 +100,7 @@ mod tap;
 mod turnstile;
 mod usage;
 
+pub use embeddings::EmbeddingsGrant;
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
 pub use mcp::{McpError, McpGrant, McpReach};

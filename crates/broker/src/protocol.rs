@@ -15,6 +15,8 @@ pub enum Protocol {
     Responses,
     /// Gemini `generateContent`.
     Gemini,
+    /// OpenAI embeddings.
+    Embeddings,
 }
 
 impl Protocol {
@@ -24,6 +26,7 @@ impl Protocol {
             Self::Chat => "/openai/v1/chat/completions",
             Self::Responses => "/openai/v1/responses",
             Self::Gemini => "/gemini/v1beta/models",
+            Self::Embeddings => "/embeddings",
         }
     }
 
@@ -46,7 +49,7 @@ impl Protocol {
                 "type": "error",
                 "error": { "type": code, "message": message },
             }),
-            Self::Chat | Self::Responses => json!({
+            Self::Chat | Self::Responses | Self::Embeddings => json!({
                 "error": { "message": message, "type": code, "param": null, "code": code },
             }),
             Self::Gemini => json!({
@@ -61,7 +64,7 @@ impl Protocol {
         message.is_some_and(Value::is_string)
             && match self {
                 Self::Messages => body["type"] == "error",
-                Self::Chat | Self::Responses | Self::Gemini => true,
+                Self::Chat | Self::Responses | Self::Gemini | Self::Embeddings => true,
             }
     }
 }

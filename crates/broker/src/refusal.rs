@@ -30,6 +30,10 @@ pub(crate) enum Refusal {
     NoModel,
     #[error("`{0}` is not answered here; use generateContent, streamGenerateContent or countTokens")]
     NoAction(String),
+    #[error("no embeddings are set up here; look for the words themselves")]
+    NoEmbeddings,
+    #[error("{0}")]
+    BadTexts(String),
     #[error("background responses are not metered here; send the request without `background`")]
     Background,
     #[error(
@@ -117,6 +121,7 @@ impl Refusal {
             | Self::NotJson(_)
             | Self::NoModel
             | Self::Background
+            | Self::BadTexts(_)
             | Self::WrongDoor { .. }
             | Self::NoUpstream { .. }
             | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
@@ -124,7 +129,7 @@ impl Refusal {
             Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
             Self::Quota { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::LogFailed(_) | Self::Purses(_) | Self::Turnstile { .. } => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::NoRoute { .. } | Self::NoAction(_) => StatusCode::NOT_FOUND,
+            Self::NoRoute { .. } | Self::NoAction(_) | Self::NoEmbeddings => StatusCode::NOT_FOUND,
             Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
             Self::TimedOut { .. } => StatusCode::GATEWAY_TIMEOUT,
@@ -134,7 +139,9 @@ impl Refusal {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::BodyTooLarge { .. } => "request_too_large",
-            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background => "invalid_request_error",
+            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background | Self::BadTexts(_) => {
+                "invalid_request_error"
+            }
             Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } | Self::NoUpstream { .. } => {
                 "holdpoint_model_not_granted"
             }
@@ -147,7 +154,7 @@ impl Refusal {
             Self::Quota { .. } => "holdpoint_quota",
             Self::Turnstile { .. } | Self::Purses(_) => "holdpoint_limits",
             Self::LogFailed(_) => "holdpoint_log",
-            Self::NoRoute { .. } | Self::NoAction(_) => "not_found_error",
+            Self::NoRoute { .. } | Self::NoAction(_) | Self::NoEmbeddings => "not_found_error",
             Self::Closing => "holdpoint_closing",
             Self::Unreachable { .. } => "holdpoint_unreachable",
             Self::TimedOut { .. } => "holdpoint_timeout",
@@ -170,6 +177,8 @@ impl Refusal {
             | Self::NotJson(_)
             | Self::NoModel
             | Self::NoAction(_)
+            | Self::NoEmbeddings
+            | Self::BadTexts(_)
             | Self::Background
             | Self::ProviderNotGranted { .. }
             | Self::ScriptNotGranted { .. }

@@ -78,6 +78,12 @@ impl Ask {
         Ok(Self { protocol: Protocol::Gemini, verb, model, stream, bytes, fields })
     }
 
+    /// A request of our own making, for a model that the route names.
+    pub(crate) fn of_our_own(protocol: Protocol, fields: Map<String, Value>) -> Self {
+        let bytes = Bytes::from(Value::Object(fields.clone()).to_string());
+        Self { protocol, verb: Verb::Answer, model: String::new(), stream: Streamed::No, bytes, fields }
+    }
+
     pub(crate) fn field(&self, name: &str) -> &Value {
         self.fields.get(name).unwrap_or(&Value::Null)
     }
@@ -95,11 +101,13 @@ impl Ask {
             }
             Protocol::Responses => self.field("max_output_tokens").as_u64(),
             Protocol::Gemini => self.gemini_config("maxOutputTokens").as_u64(),
+            // Vectors are not counted in tokens.
+            Protocol::Embeddings => Some(0),
         };
         let answers = match self.protocol {
             Protocol::Chat => self.field("n").as_u64(),
             Protocol::Gemini => self.gemini_config("candidateCount").as_u64(),
-            Protocol::Messages | Protocol::Responses => None,
+            Protocol::Messages | Protocol::Responses | Protocol::Embeddings => None,
         };
         asked.unwrap_or(DEFAULT_OUTPUT).saturating_mul(answers.unwrap_or(1).max(1))
     }

@@ -5,7 +5,7 @@ use crate::protocol::Protocol;
 use crate::refusal::Refusal;
 
 /// An upstream by its place in the grant, and the model name it knows.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) upstream: usize,
     pub(crate) model: String,

@@ -185,6 +185,7 @@ impl Tap {
             Protocol::Chat => self.chat_event(&event),
             Protocol::Responses => self.responses_event(&event),
             Protocol::Gemini => self.gemini_event(&event),
+            Protocol::Embeddings => self.read_body(&event),
         }
     }
 
@@ -253,6 +254,10 @@ impl Tap {
             }
             Protocol::Responses => self.read_response(body),
             Protocol::Gemini => self.gemini_event(body),
+            Protocol::Embeddings => {
+                self.report(Reported::from_embeddings(&body["usage"]));
+                self.seen.content |= body["data"].as_array().is_some_and(|vectors| !vectors.is_empty());
+            }
         }
     }
 

@@ -97,6 +97,12 @@ impl Reported {
         Some(Self { usage, input: input.is_some(), output: output.is_some() })
     }
 
+    /// A vector has no output tokens, so nothing is missing when none are told.
+    pub(crate) fn from_embeddings(usage: &Value) -> Option<Self> {
+        let input = count(usage, "/prompt_tokens").or_else(|| count(usage, "/total_tokens"))?;
+        Some(Self { usage: Usage { input, ..Usage::default() }, input: true, output: true })
+    }
+
     /// Gemini counts thoughts beside the answer, and what its own tools read beside the prompt.
     pub(crate) fn from_gemini(usage: &Value) -> Option<Self> {
         let prompt = count(usage, "/promptTokenCount");

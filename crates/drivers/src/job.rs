@@ -173,6 +173,9 @@ pub struct Job {
     /// Whether the broker can look words up on the web.
     #[serde(default)]
     pub web_search: bool,
+    /// The model the broker asks for vectors of texts, if the user named one.
+    #[serde(default)]
+    pub embeddings: Option<String>,
     /// MCP servers the user lets this role use.
     #[serde(default)]
     pub mcp: Vec<McpServer>,

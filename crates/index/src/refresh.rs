@@ -80,6 +80,10 @@ impl Index {
         done.removed = gone.len();
         self.forget(&gone).map_err(|source| self.failed(source))?;
         self.look(root, changed, &mut done).map_err(|source| self.failed(source))?;
+        if done.indexed + done.removed > 0 {
+            // Only now: a chunk that moved or came back with its file keeps its vector.
+            self.forget_orphans().map_err(|source| self.failed(source))?;
+        }
         Ok(done)
     }
 
@@ -186,7 +190,7 @@ fn look_at(root: &Path, found: Found) -> Looked {
     }
     let Ok(text) = String::from_utf8(bytes) else { return Looked::Nothing { path } };
     let chunks = chunk::of(Language::of(Path::new(&path)), Path::new(&path), &text);
-    Looked::New(Prepared { rows: chunks.iter().map(Row::of).collect(), path, size, mtime, hash })
+    Looked::New(Prepared { rows: chunks.iter().map(|chunk| Row::of(&path, chunk)).collect(), path, size, mtime, hash })
 }
 
 fn now() -> i64 {
@@ -195,7 +199,7 @@ fn now() -> i64 {
 }
 
 /// The bytes of a regular text file; links are not followed and pipes not waited for.
-fn content(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn content(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {

@@ -1,4 +1,4 @@
-//! The index on disk: one SQLite file with places and words, and no text. A file that cannot be used is made anew.
+//! The index on disk: one SQLite file with places, words and vectors, and no text. A file that cannot be used is made anew.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,20 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
 
 use crate::chunk::Chunk;
 use crate::refresh::Refreshed;
+use crate::spoken::{self, Digest};
 use crate::words;
 
 /// Changes whenever the same text would be stored otherwise; an index of another version is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 const SCHEMA: &str = "
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime INTEGER NOT NULL,
     hash BLOB NOT NULL);
 CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    symbol TEXT);
+    symbol TEXT, digest BLOB NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
+CREATE INDEX chunks_digest ON chunks (digest);
+CREATE TABLE embedding (only INTEGER PRIMARY KEY CHECK (only = 1), model TEXT NOT NULL, dimension INTEGER NOT NULL);
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5 (path, names, docs, body, content='', contentless_delete=1,
     tokenize='porter unicode61');
 ";
@@ -41,6 +45,9 @@ pub enum IndexError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Numbers that are no vector of the model in use.
+    #[error("a vector cannot be used: {0}")]
+    Vector(String),
 }
 
 /// An open index.
@@ -124,7 +131,7 @@ impl IndexError {
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Database { source, .. } => worthless(source),
-            Self::Folder { .. } => false,
+            Self::Folder { .. } | Self::Vector(_) => false,
         }
     }
 }
@@ -179,6 +186,7 @@ pub(crate) struct Row {
     names: String,
     docs: String,
     body: String,
+    digest: Digest,
 }
 
 /// A file, ready to be stored.
@@ -192,7 +200,7 @@ pub(crate) struct Prepared {
 }
 
 impl Row {
-    pub(crate) fn of(chunk: &Chunk) -> Self {
+    pub(crate) fn of(path: &str, chunk: &Chunk) -> Self {
         let line = |line: usize| i64::try_from(line).unwrap_or(i64::MAX);
         let body = &chunk.body[..chunk.body.floor_char_boundary(MOST_BODY)];
         Self {
@@ -202,6 +210,7 @@ impl Row {
             names: words::of(chunk.symbol.as_deref().unwrap_or_default()),
             docs: words::of(&chunk.docs),
             body: words::of(body),
+            digest: spoken::digest(&spoken::text(path, chunk)),
         }
     }
 }
@@ -215,8 +224,8 @@ pub(crate) fn put(transaction: &Transaction<'_>, file: &Prepared) -> rusqlite::R
     let path = words::of(&file.path);
     for row in &file.rows {
         transaction
-            .prepare_cached("INSERT INTO chunks (file, first, last, symbol) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![id, row.first, row.last, row.symbol])?;
+            .prepare_cached("INSERT INTO chunks (file, first, last, symbol, digest) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![id, row.first, row.last, row.symbol, row.digest])?;
         let chunk = transaction.last_insert_rowid();
         transaction
             .prepare_cached("INSERT INTO words (rowid, path, names, docs, body) VALUES (?1, ?2, ?3, ?4, ?5)")?

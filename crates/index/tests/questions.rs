@@ -21,7 +21,8 @@ fn write(root: &Path, path: &str, text: &str) {
 }
 
 fn paths(index: &Index, question: &str) -> Vec<String> {
-    let mut found: Vec<String> = index.search(question, EVERYWHERE).unwrap().into_iter().map(|hit| hit.path).collect();
+    let mut found: Vec<String> =
+        index.search(question, None, EVERYWHERE).unwrap().into_iter().map(|hit| hit.path).collect();
     found.dedup();
     found
 }
@@ -58,14 +59,14 @@ fn a_hit_names_the_symbol_and_its_lines() {
         "struct Door;\n\nimpl Door {\n    /// Locks it for the night.\n    fn close_up(&self) {}\n}\n",
     );
     index.refresh(&root).unwrap();
-    let hit = index.search("locking at night", EVERYWHERE).unwrap().remove(0);
+    let hit = index.search("locking at night", None, EVERYWHERE).unwrap().remove(0);
     assert_eq!(
         (hit.path.as_str(), hit.first, hit.last, hit.symbol.as_deref()),
         ("a/door.rs", 4, 5, Some("Door.close_up"))
     );
-    let under = |under| index.search("night", Scope { under: Some(under), most: 5 }).unwrap().len();
+    let under = |under| index.search("night", None, Scope { under: Some(under), most: 5 }).unwrap().len();
     assert_eq!((under("a"), under("a/door.rs"), under("b")), (1, 1, 0));
-    assert_eq!(index.search("\"'*:^()- AND", EVERYWHERE).unwrap(), [], "no question is a syntax error");
+    assert_eq!(index.search("\"'*:^()- AND", None, EVERYWHERE).unwrap(), [], "no question is a syntax error");
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn a_damaged_index_and_one_of_another_version_are_made_anew() {
     let bytes = std::fs::read(&file).unwrap();
     std::fs::write(&file, [&bytes[..bytes.len() / 3], &vec![7; bytes.len()][..]].concat()).unwrap();
     let (index, _) = Index::open_for(&file, &root).unwrap();
-    let index = match index.search("walrus", EVERYWHERE) {
+    let index = match index.search("walrus", None, EVERYWHERE) {
         Err(error) if error.is_damage() => index.made_anew(&root).unwrap().0,
         _ => index,
     };

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use broker::Protocol;
 use broker::calls::{CallRecord, Outcome as CallOutcome};
 use domain::{AgentEnd, AgentTask, Micros, PursuitStep, SpendReport};
 use drivers::{AgentEvent, Decoded, Own};
@@ -170,7 +171,7 @@ fn ordinal(index: usize) -> u32 {
 }
 
 /// A settled call that reached an upstream; refused ones cost nothing.
-fn paid(record: &CallRecord) -> Option<SpendReport> {
+pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
     let CallRecord::Settled(settled) = record else { return None };
     match settled.outcome {
         CallOutcome::Budget
@@ -205,6 +206,8 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
     }
     let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
     let last = records.into_iter().rev().find_map(|record| match record {
+        // No agent ends for want of a vector.
+        CallRecord::Settled(settled) if settled.protocol == Protocol::Embeddings => None,
         CallRecord::Settled(settled) => Some(settled),
         CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
     });
@@ -244,6 +247,8 @@ mod tests {
         };
         assert!(reason.contains("house/m"), "{reason}");
         assert_eq!(resets_at.unwrap().to_string(), "2026-01-01T05:00:00Z");
+        let vectors = line(2, "budget").replace("messages", "embeddings");
+        assert_eq!(read(line(1, "ok") + &vectors), None, "a search without vectors is no end");
         let limit = read(line(1, "budget"));
         assert!(matches!(limit, Some(AgentEnd::BudgetSpent { .. })), "{limit:?}");
     }

@@ -115,6 +115,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
         web_search: false,
+        embeddings: None,
         mcp: Vec::new(),
         context_tokens: None,
         permissions: permissions(run),

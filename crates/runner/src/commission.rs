@@ -22,8 +22,9 @@ use crate::trouble::Trouble;
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
+    let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
     let mcp = hands.mcp.offered(&task.session.role);
-    let given = move |job: drivers::Job| drivers::Job { web_search, doors, mcp, ..job };
+    let given = move |job: drivers::Job| drivers::Job { web_search, embeddings, doors, mcp, ..job };
     let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
     prepared?;
     boundary("agent.prepared");

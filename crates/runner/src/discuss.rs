@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use broker::calls::CallRecord;
 use domain::{Micros, ModelName};
-use drivers::{AgentEvent, Decoded, HandIn, JOB_FILE, Job, JobKind, Own, RESULT_FILE, RoleSettings};
+use drivers::{AgentEvent, Decoded, HandIn, INDEX_FILE, JOB_FILE, Job, JobKind, Own, RESULT_FILE, RoleSettings};
 use engine::Channel;
 use futures_util::StreamExt as _;
 
-use crate::attempt::{CALLS, OUTPUT, Reader};
+use crate::attempt::{self, CALLS, OUTPUT, Reader};
 use crate::commission::PrepareError;
 use crate::diary::Scribe;
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
+use crate::laid;
 use crate::models::{GrantLimits, Who};
 use crate::rounds::shorten;
 use crate::sandbox::{Limits, TierChoice};
@@ -45,6 +45,13 @@ pub struct Talk {
     pub question: String,
     /// What was said before, each with who said it, oldest first.
     pub earlier: Vec<String>,
+}
+
+impl Talk {
+    /// Of its temporary files.
+    fn name(&self) -> String {
+        format!("{}-{}", self.channel, self.number)
+    }
 }
 
 /// What came of a question.
@@ -86,6 +93,7 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     let ended = attempt.wait().await?;
     tell(&mut scribe, &watch, reader.lines());
     scribe.keep().await;
+    keep_index(hands, &talk, &place).await?;
     let answer = match read_answer(&place.session)? {
         Some(answer) => answer,
         None => Err(format!("the agent ended without an answer ({ended:?})")),
@@ -93,6 +101,22 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     // What was only read is not needed again; one that stays is in nobody's way.
     let _ = std::fs::remove_dir_all(&place.workspace);
     Ok(Talked { answer, cost: cost(&place.spool)? })
+}
+
+/// Who answers runs no commands: what it leaves was written by our own code, unless programs run beside it.
+async fn keep_index(hands: &Hands, talk: &Talk, place: &Place) -> Result<(), Trouble> {
+    if hands.mcp.has_processes(ROLE) {
+        return Ok(());
+    }
+    let (stored, session) = (hands.paths.project(&talk.project).join(INDEX_FILE), place.session.clone());
+    let (name, channel) = (talk.name(), talk.channel.clone());
+    let keep = move || {
+        if let Err(error) = laid::keep_index(&session, &stored, &name) {
+            tracing::warn!(channel, %error, "the index of the project could not be kept");
+        }
+        Ok(())
+    };
+    hands.blocking_on(&format!("channel {}", talk.channel), keep).await
 }
 
 /// Where the processes of a channel work.
@@ -125,15 +149,20 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
     let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));
+    let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
     let lay_out = move || {
         let user = UserRepo::open(&inner.project)?;
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
         let tip = private.import_base(&user, &user.current_branch()?)?;
         git::materialise(&private, &tip, &workspace)?;
         std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
+        if let Err(error) = laid::seed_index(&paths.project(&inner.project).join(INDEX_FILE), &session, &inner.name()) {
+            // Without it the agent makes its own, vectors included.
+            tracing::warn!(channel = inner.channel, %error, "the index of the project could not be handed on");
+        }
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let job = Job { web_search, doors, mcp, ..job(&inner, &workspace, memory) };
+        let job = Job { web_search, embeddings, doors, mcp, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         let path = session.join(JOB_FILE);
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
@@ -172,6 +201,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         minutes: None,
         max_turns: MAX_TURNS,
         web_search: false,
+        embeddings: None,
         mcp: Vec::new(),
         program: domain::AgentProgram::Own,
         fallbacks: Vec::new(),
@@ -241,9 +271,6 @@ fn cost(spool: &Path) -> Result<Option<Micros>, Trouble> {
         return Ok(Some(Micros(0)));
     }
     let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
-    let mut settled = records.iter().filter_map(|record| match record {
-        CallRecord::Settled(settled) => Some(settled.micro_usd),
-        CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
-    });
-    Ok(settled.try_fold(Micros(0), |sum, cost| Some(sum.plus(Micros(cost?.0)))))
+    let mut paid = records.iter().filter_map(attempt::paid);
+    Ok(paid.try_fold(Micros(0), |sum, call| Some(sum.plus(call.cost?))))
 }

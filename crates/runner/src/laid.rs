@@ -55,7 +55,7 @@ pub(crate) fn lay_out(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask)
         let path = session.join(DIFF_FILE);
         put(&path, diff.as_bytes())?;
     }
-    if let Err(error) = seed_index(paths, job, &session) {
+    if let Err(error) = seed_index(&project_index(paths, job), &session, job.id.run.as_str()) {
         // Without it the agent makes its own: that costs seconds and nothing else.
         tracing::warn!(run = %job.id.run, %error, "the index of the project could not be handed on");
     }
@@ -67,16 +67,16 @@ fn project_index(paths: &Paths, job: &Job) -> std::path::PathBuf {
 }
 
 /// A conversation begins with the project's last index.
-fn seed_index(paths: &Paths, job: &Job, session: &Path) -> io::Result<()> {
+pub(crate) fn seed_index(stored: &Path, session: &Path, name: &str) -> io::Result<()> {
     let own = session.join(INDEX_FILE);
     if own.symlink_metadata().is_ok() {
         return Ok(());
     }
-    let stored = match plain_file(&project_index(paths, job)) {
+    let stored = match plain_file(stored) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         stored => stored?,
     };
-    publish(&stored, &own, &job.id.run)
+    publish(&stored, &own, name)
 }
 
 /// Who could write in the session folder of an agent, besides itself and its commands.
@@ -105,7 +105,7 @@ pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask, beside: Be
     let kept = if writes || beside == Beside::Programs {
         Ok(())
     } else {
-        keep_index(&session, &project_index(paths, job), &job.id.run)
+        keep_index(&session, &project_index(paths, job), job.id.run.as_str())
     };
     if let Err(error) = kept {
         tracing::warn!(run = %job.id.run, %error, "the index of the project could not be kept");
@@ -113,7 +113,8 @@ pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask, beside: Be
     Ok(())
 }
 
-fn keep_index(session: &Path, stored: &Path, run: &RunId) -> io::Result<()> {
+/// Puts the index of a session in the place of the project's, whole or not at all.
+pub(crate) fn keep_index(session: &Path, stored: &Path, name: &str) -> io::Result<()> {
     let file = match plain_file(&session.join(INDEX_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
@@ -125,14 +126,14 @@ fn keep_index(session: &Path, stored: &Path, run: &RunId) -> io::Result<()> {
     if same.unwrap_or(false) || journal || metadata.len() > MAX_INDEX {
         return Ok(());
     }
-    publish(&file, stored, run)
+    publish(&file, stored, name)
 }
 
 /// Copies to a temporary name and renames, so that a crash leaves the old one or the new one. Keeps the time, by which
 /// an unchanged copy is known. Runs keep at the same time, each under a temporary name of its own.
-fn publish(mut from: &File, to: &Path, run: &RunId) -> io::Result<()> {
+fn publish(mut from: &File, to: &Path, name: &str) -> io::Result<()> {
     let folder = to.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let temporary = folder.join(format!(".{INDEX_FILE}.{run}.tmp"));
+    let temporary = folder.join(format!(".{INDEX_FILE}.{name}.tmp"));
     let copied = (|| {
         let mut file = File::create(&temporary)?;
         io::copy(&mut from, &mut file)?;
@@ -165,22 +166,22 @@ mod tests {
         let (session, stored) = (folder.path().join("s"), folder.path().join("p").join(INDEX_FILE));
         std::fs::create_dir(&session).unwrap();
         std::fs::create_dir(folder.path().join("p")).unwrap();
-        keep_index(&session, &stored, &testkit::samples::run_id(1)).unwrap();
+        keep_index(&session, &stored, "r1").unwrap();
         assert!(!stored.exists(), "an agent that never searched has none");
         std::fs::write(session.join(INDEX_FILE), "one").unwrap();
-        keep_index(&session, &stored, &testkit::samples::run_id(1)).unwrap();
+        keep_index(&session, &stored, "r1").unwrap();
         assert_eq!(std::fs::read(&stored).unwrap(), b"one");
         let ino = |path: &Path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
         let before = ino(&stored);
-        keep_index(&session, &stored, &testkit::samples::run_id(1)).unwrap();
+        keep_index(&session, &stored, "r1").unwrap();
         assert_eq!(ino(&stored), before, "the same is not copied again");
         std::fs::write(session.join("index.db-journal"), "hot").unwrap();
         std::fs::write(session.join(INDEX_FILE), "two, half written").unwrap();
-        keep_index(&session, &stored, &testkit::samples::run_id(1)).unwrap();
+        keep_index(&session, &stored, "r1").unwrap();
         assert_eq!(std::fs::read(&stored).unwrap(), b"one");
         std::fs::remove_file(session.join(INDEX_FILE)).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", session.join(INDEX_FILE)).unwrap();
-        assert!(keep_index(&session, &stored, &testkit::samples::run_id(1)).is_err(), "a link is not followed");
+        assert!(keep_index(&session, &stored, "r1").is_err(), "a link is not followed");
         assert_eq!(std::fs::read_dir(folder.path().join("p")).unwrap().count(), 1);
     }
 

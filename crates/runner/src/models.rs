@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use broker::purses::SharedPurse;
-use broker::{Grant, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind};
+use broker::{
+    EmbeddingsGrant, Grant, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind,
+};
 use domain::{ModelName, Run, Session};
 use drivers::ModelDoor;
 
@@ -21,6 +23,8 @@ pub struct Models {
     pub prices: PriceTable,
     /// Where agents may look words up on the web; `None`: nowhere.
     pub search: Option<SearchGrant>,
+    /// The model that makes vectors of texts; `None`: none does.
+    pub embeddings: Option<ModelName>,
     /// What runs may spend together.
     pub shared: SharedLimits,
 }
@@ -136,9 +140,24 @@ impl Models {
             retry: RetryPolicy { attempts: limits.retries.max(1), ..RetryPolicy::default() },
             max_calls: None,
             search: self.search.clone(),
+            embeddings: self.embeddings.as_ref().map(|model| self.embeddings_with(model)).transpose()?,
             mcp: Vec::new(),
             limits_folder: Some(limits.home.join("providers")),
         })
+    }
+
+    /// The upstream that makes vectors, apart from those an agent may talk to.
+    pub(crate) fn embeddings_with(&self, model: &ModelName) -> Result<EmbeddingsGrant, ModelError> {
+        Ok(EmbeddingsGrant { upstream: self.upstream(model)?, model: model.model().to_owned() })
+    }
+
+    /// Whether a model can make vectors: its provider is set up, and speaks the protocol for it.
+    ///
+    /// # Errors
+    /// Why not, for people.
+    pub fn check_embeddings(&self, model: &ModelName) -> Result<(), String> {
+        let grant = self.embeddings_with(model).map_err(|error| format!("{error}; {}", error.hint()))?;
+        grant.check().map_err(|error| error.to_string())
     }
 
     /// How each provider is spoken to.
@@ -226,6 +245,7 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         retry: RetryPolicy::default(),
         max_calls: Some(0),
         search: None,
+        embeddings: None,
         mcp: Vec::new(),
         limits_folder: None,
     }

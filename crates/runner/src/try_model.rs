@@ -111,7 +111,7 @@ pub async fn try_model(
 ) -> Result<ModelTry, TryError> {
     let protocol = protocol.unwrap_or_else(|| spoken(models, model));
     let name = fresh_name();
-    let grant = grant(models, home, model, &name)?;
+    let grant = grant(models, home, model, protocol, &name)?;
     let folder = tries_folder(home);
     let record = |path: &Path| {
         let path = path.to_owned();
@@ -186,7 +186,13 @@ fn spoken(models: &Models, model: &ModelName) -> Protocol {
     }
 }
 
-fn grant(models: &Models, home: &Path, model: &ModelName, attempt: &str) -> Result<broker::Grant, TryError> {
+fn grant(
+    models: &Models,
+    home: &Path,
+    model: &ModelName,
+    protocol: Protocol,
+    attempt: &str,
+) -> Result<broker::Grant, TryError> {
     let priced = models.has_price(model);
     // It belongs to no project, but the day's limit is everybody's; what has no price cannot be counted into it.
     let day = SharedLimits { project_month: None, ..models.shared };
@@ -206,6 +212,10 @@ fn grant(models: &Models, home: &Path, model: &ModelName, attempt: &str) -> Resu
     }
     grant.max_calls = Some(1);
     grant.search = None;
+    grant.embeddings = match protocol {
+        Protocol::Embeddings => Some(models.embeddings_with(model)?),
+        Protocol::Messages | Protocol::Chat | Protocol::Responses | Protocol::Gemini => None,
+    };
     grant.retry = RetryPolicy {
         attempts: 1,
         connect_ms: CONNECT_MS,
@@ -271,6 +281,8 @@ fn request(models: &Models, model: &ModelName, protocol: Protocol) -> (&'static 
             "/openai/v1/responses",
             json!({"model": name, "max_output_tokens": MAX_TOKENS, "stream": true, "store": false, "input": PROMPT}),
         ),
+        // The grant names the model.
+        Protocol::Embeddings => ("/embeddings", json!({"input": [PROMPT]})),
         // The model in the body goes before the one in the path, which cannot hold every name.
         Protocol::Gemini => (
             "/gemini/v1beta/models/model:streamGenerateContent?alt=sse",

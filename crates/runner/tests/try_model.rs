@@ -79,6 +79,7 @@ fn models(home: &Path, provider: &str, kind: UpstreamKind, base_url: String) -> 
         scripts: BTreeMap::from([("story".to_owned(), script)]),
         prices: broker::prices::table(),
         search: None,
+        embeddings: None,
         shared: runner::SharedLimits::default(),
     }
 }
@@ -129,6 +130,25 @@ async fn every_protocol_is_tried_with_few_tokens_and_the_key_and_leaves_a_record
     assert_eq!(spend, TriesSpend { calls: 5, cost: domain::Micros(96 + 70 + 70 + 55), unpriced: 1 });
     let sockets = std::fs::read_dir(runner::tries_folder(home.path())).unwrap();
     assert_eq!(sockets.filter(|entry| entry.as_ref().unwrap().path().extension().unwrap() == "sock").count(), 0);
+}
+
+#[tokio::test]
+async fn a_model_for_embeddings_is_tried_with_one_text() {
+    let home = tempfile::tempdir().unwrap();
+    let body = json!({"data": [{"index": 0, "embedding": [0.1]}], "usage": {"prompt_tokens": 50, "total_tokens": 50}});
+    let fake = Fake { refusal: Some((200, body)), ..Fake::default() };
+    let models = models(home.path(), "openai", UpstreamKind::OpenAi, fake.start().await);
+    let embeddings = Some(Protocol::Embeddings);
+    let tried = ask(home.path(), &models, "openai/text-embedding-3-small", embeddings).await;
+    let settled = tried.settled.as_ref().unwrap();
+    assert_eq!((tried.status, settled.outcome, settled.input_tokens), (Some(200), Outcome::Ok, 50), "{tried:?}");
+    assert_eq!(settled.micro_usd.map(|cost| cost.0), Some(1), "two cents a million");
+    let (path, _, body) = fake.seen.lock().unwrap().remove(0);
+    assert_eq!((path.as_str(), &body["model"]), ("/v1/embeddings", &json!("text-embedding-3-small")));
+    let other = "gemini/gemini-2.5-pro".parse().unwrap();
+    let models = self::models(home.path(), "gemini", UpstreamKind::Gemini, "http://127.0.0.1:9".to_owned());
+    let refused = try_model(&models, home.path(), &other, embeddings).await.unwrap_err();
+    assert!(refused.to_string().contains("`gemini` has no embeddings"), "{refused}");
 }
 
 #[tokio::test]

@@ -134,7 +134,8 @@ pub struct ModelTestRequest {
     /// `provider/model`; empty: every model that roles use.
     #[serde(default)]
     pub models: Vec<String>,
-    /// `messages`, `chat`, `responses` or `gemini`; the one our own agent speaks to the provider unless said.
+    /// `messages`, `chat`, `responses`, `gemini` or `embeddings`; the one our own agent speaks to the provider unless
+    /// said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }

@@ -129,6 +129,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
         diary: Arc::new(store::Diary::open(&folder.join("conversations.db"))?),
         setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
+        agent_token: TokenFile::new(folder.join("mcp-token")),
         user: "ada".to_owned(),
         port: address.port(),
         live: LiveLimits::default(),

@@ -17,6 +17,7 @@ mod events;
 mod inbox;
 mod list;
 mod log;
+mod mcp;
 mod model;
 mod overturn;
 mod pause;
@@ -109,6 +110,8 @@ pub(crate) enum Command {
     /// Look at playbooks, the project's own too
     #[command(subcommand)]
     Playbook(playbook::Action),
+    /// Let an agent refine requests, start runs and watch them, over MCP
+    Mcp(mcp::Arguments),
     /// Run the server
     Serve(serve::Arguments),
     /// Check the installation and show the configuration
@@ -182,6 +185,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Channel(action) => channel::run(action, session).await,
         Command::Model(action) => model::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
+        Command::Mcp(arguments) => mcp::run(&arguments, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,
         Command::Demo(arguments) => demo::run(arguments, session).await,

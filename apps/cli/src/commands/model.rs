@@ -27,7 +27,7 @@ pub(crate) enum Action {
         #[arg(value_name = "PROVIDER/MODEL")]
         models: Vec<String>,
         /// Speak another protocol to the provider than our own agent does
-        #[arg(long, value_parser = ["messages", "chat", "responses", "gemini"])]
+        #[arg(long, value_parser = ["messages", "chat", "responses", "gemini", "embeddings"])]
         protocol: Option<String>,
     },
 }

@@ -152,7 +152,7 @@ fn emit_note(text: &str) {
     let _nobody = write!(stream, "{text}{line_end}").and_then(|()| stream.flush());
 }
 
-#[cfg(test)]
+/// The same without colours.
 pub(crate) fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
 }

@@ -109,7 +109,11 @@ impl Setup {
         let prices = prices(&home.join("prices.toml"))?;
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
         let mcp = mcp::servers(user.mcp, environment, &path)?;
-        let models = Models { upstreams, scripts, prices, search, shared };
+        let embeddings = user.embeddings.map(|embeddings| embeddings.model(&path)).transpose()?;
+        let models = Models { upstreams, scripts, prices, search, embeddings, shared };
+        if let Some(model) = &models.embeddings {
+            models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
+        }
         Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp })
     }
 }
@@ -211,6 +215,25 @@ mod tests {
         assert!(read(file, &[]).unwrap_err().to_string().contains("SEARCH_KEY"));
         let bad = read("[search]\nendpoint = \"https://s.example/\"\n", &[]).unwrap_err().to_string();
         assert!(bad.contains("{query}"), "{bad}");
+    }
+
+    #[test]
+    fn embeddings_are_off_unless_the_users_file_names_a_model_that_can_be_reached() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |file: &str, said: &[(&str, &str)]| {
+            std::fs::write(home.path().join("config.toml"), file).unwrap();
+            Setup::read(home.path(), &environment(said)).map(|setup| setup.models.embeddings.map(|m| m.to_string()))
+        };
+        assert_eq!(read("", &[("OPENAI_API_KEY", "k")]).unwrap(), None);
+        let file = "[embeddings]\nmodel = \"openai/text-embedding-3-small\"\n";
+        assert_eq!(read(file, &[("OPENAI_API_KEY", "k")]).unwrap().as_deref(), Some("openai/text-embedding-3-small"));
+        let local = "[embeddings]\nmodel = \"house/minilm\"\n[providers.house]\nbase_url = \"http://127.0.0.1:1\"\n";
+        assert_eq!(read(local, &[]).unwrap().as_deref(), Some("house/minilm"));
+        check_refused(file, &[], "OPENAI_API_KEY");
+        let wrong = "[embeddings]\nmodel = \"anthropic/claude-x\"\n";
+        check_refused(wrong, &[("ANTHROPIC_API_KEY", "k")], "[embeddings]: provider `anthropic` has no embeddings");
+        check_refused("[embeddings]\nmodel = \"the best\"\n", &[], "[embeddings]");
+        check_refused("[embeddings]\nmodle = \"x/y\"\n", &[], "modle");
     }
 
     #[track_caller]

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use broker::{SearchGrant, Secret};
-use domain::Micros;
+use domain::{Micros, ModelName};
 use runner::SharedLimits;
 use serde::Deserialize;
 
@@ -30,6 +30,7 @@ pub(super) struct UserFile {
     pub(super) providers: BTreeMap<String, ProviderFile>,
     pub(super) scripts: BTreeMap<String, PathBuf>,
     pub(super) search: Option<SearchFile>,
+    pub(super) embeddings: Option<EmbeddingsFile>,
     pub(super) mcp: BTreeMap<String, McpFile>,
 }
 
@@ -64,6 +65,24 @@ impl SearchFile {
         grant.check().map_err(|error| refuse(error.to_string()))?;
         Ok(grant)
     }
+}
+
+/// `[embeddings]`: the model that makes vectors for the search by meaning.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EmbeddingsFile {
+    /// `provider/model`.
+    model: String,
+}
+
+impl EmbeddingsFile {
+    pub(super) fn model(&self, path: &Path) -> Result<ModelName, SettingsError> {
+        self.model.parse().map_err(|error| refuse_embeddings(path, &error))
+    }
+}
+
+pub(super) fn refuse_embeddings(path: &Path, reason: &dyn std::fmt::Display) -> SettingsError {
+    SettingsError::File { path: path.to_owned(), reason: format!("[embeddings]: {reason}") }
 }
 
 /// One model, or several in the order they are tried.

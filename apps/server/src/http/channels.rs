@@ -144,7 +144,7 @@ async fn watch(app: App, given: Given, id: String, mut socket: WebSocket) -> Res
     let mut news = app.channels.news();
     let mut stale = true;
     loop {
-        if !app.token.admits(&given.0) {
+        if app.scope_of(&given.0).is_none() {
             return Err(Gone);
         }
         if std::mem::take(&mut stale) {

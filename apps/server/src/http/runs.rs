@@ -12,6 +12,7 @@ use wire::{CheckpointView, EstimateView, Fault, NewRun, RunView};
 use super::Refusals;
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
+use crate::scope::Scope;
 use crate::{App, estimate, from_wire, kin, to_wire};
 
 /// Which runs to list.
@@ -112,11 +113,14 @@ fn status(word: &str) -> Result<Status, Failure> {
 pub(super) async fn create(
     State(app): State<App>,
     Extension(by): Extension<Actor>,
+    Extension(scope): Extension<Scope>,
     headers: HeaderMap,
     Sent(new): Sent<NewRun>,
 ) -> Result<(StatusCode, Json<RunView>), Failure> {
     let key = key(&headers, "start")?;
-    let start = with_estimate(&app, from_wire::start(&app.setup, new, by).await?).await?;
+    let start = from_wire::start(&app.setup, new.clone(), by).await?;
+    scope.check_start(&app.setup, &new, &start).await?;
+    let start = with_estimate(&app, start).await?;
     let ids = (0..20).map(|_| RunId::from_bits(rand::random()));
     let receipt = submit_new(&app, ids, |_| start.clone(), key).await?;
     check_repeat(&receipt, &start)?;

@@ -33,8 +33,9 @@ pub(super) fn protocol(word: &str) -> Result<Protocol, Failure> {
         "chat" => Ok(Protocol::Chat),
         "responses" => Ok(Protocol::Responses),
         "gemini" => Ok(Protocol::Gemini),
+        "embeddings" => Ok(Protocol::Embeddings),
         _ => {
-            let hint = "there are messages, chat, responses, gemini";
+            let hint = "there are messages, chat, responses, gemini, embeddings";
             let word: String = word.chars().filter(|c| !c.is_control()).take(40).collect();
             Err(Failure::user("protocol", "unknown_protocol", format!("`{word}` is not a protocol"), hint))
         }
@@ -216,6 +217,7 @@ fn word(protocol: Protocol) -> &'static str {
         Protocol::Chat => "chat",
         Protocol::Responses => "responses",
         Protocol::Gemini => "gemini",
+        Protocol::Embeddings => "embeddings",
     }
 }
 

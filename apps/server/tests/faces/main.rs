@@ -13,4 +13,5 @@ mod models;
 mod playbooks;
 mod queue;
 mod reading;
+mod scopes;
 mod team;

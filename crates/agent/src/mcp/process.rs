@@ -60,7 +60,8 @@ impl Process {
     /// Ends it and everything in its group; tells how it ended by itself, if it had, and what it said last.
     pub(super) async fn end(mut self, closed: Closed) -> String {
         let by_itself = match closed {
-            Closed::ByUs => self.child.try_wait().ok().flatten(),
+            // A program whose input we closed may be gone by now, and that says nothing about it.
+            Closed::ByUs => None,
             // What closes its pipes because it dies is seen to be dead a moment later.
             Closed::ByIt => tokio::time::timeout(LAST_WORDS, self.child.wait()).await.ok().and_then(Result::ok),
         };

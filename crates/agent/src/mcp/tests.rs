@@ -67,11 +67,20 @@ fn names(servers: &Servers) -> Vec<&str> {
     servers.tools().iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// A process that has ended is gone, or waits to be reaped.
 fn is_alive(folder: &Path, file: &str) -> bool {
     let pid = std::fs::read_to_string(folder.join(file)).unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'))
+}
+
+/// A killed process is gone a moment later.
+fn is_gone(folder: &Path, file: &str) -> bool {
+    let pid: i32 = std::fs::read_to_string(folder.join(file)).unwrap().trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    let Ok(process) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return true };
+    let soon = rustix::event::Timespec { tv_sec: 5, tv_nsec: 0 };
+    let mut ended = [rustix::event::PollFd::new(&process, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut ended, Some(&soon)).unwrap() == 1
 }
 
 #[tokio::test]
@@ -115,7 +124,7 @@ async fn servers_that_do_not_start_delay_nobody_and_are_told() {
     assert!(lines[3].contains("could not be started"), "{}", lines[3]);
     assert!(lines[4].contains("its tools could not be listed: no answer within 3 seconds"), "{}", lines[4]);
     assert_eq!(names(&servers), ["mcp__good__echo"], "the others' tools are there");
-    assert!(!is_alive(folder.path(), "silent") && !is_alive(folder.path(), "child"));
+    assert!(is_gone(folder.path(), "silent") && is_gone(folder.path(), "child"));
     let told = servers.check("mcp__dead__echo").unwrap_err().unwrap();
     assert!(told.contains("no licence"), "{told}");
 }
@@ -127,7 +136,7 @@ async fn a_call_that_hangs_is_given_up_and_the_next_one_starts_the_server_again(
     let told = echo(&mut servers).await.unwrap_err();
     assert!(told.contains("no answer within 3 seconds") && told.contains("the next call starts it again"), "{told}");
     assert!(told.contains("may have been done whole, in part or not at all"), "{told}");
-    assert!(!is_alive(folder.path(), "hung"));
+    assert!(is_gone(folder.path(), "hung"));
     assert_eq!(echo(&mut servers).await, Ok("again".to_owned()));
 }
 
@@ -269,7 +278,7 @@ async fn all_processes_of_a_server_end_with_the_agent() {
     let mut ended = [rustix::event::PollFd::new(&watch, rustix::event::PollFlags::IN)];
     let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
     assert_eq!(rustix::event::poll(&mut ended, Some(&limit)), Ok(1), "it ends with its server");
-    assert!(!is_alive(folder.path(), "child"));
+    assert!(is_gone(folder.path(), "child"));
 }
 
 /// A broker with a server behind it, as it would answer.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use drivers::{DIFF_FILE, HandIn, Job};
 
 use super::changes::Plans;
-use super::semantic_search::Searcher;
+use super::searcher::Searcher;
 use super::views::Views;
 use super::web_code_search::Web;
 use super::{ToolError, changes, comments};
@@ -35,7 +35,7 @@ impl Desk {
             scope: job.scope.clone(),
             views: Views::default(),
             plans: Plans::new(session),
-            searcher: Searcher::new(session),
+            searcher: Searcher::new(session, door, job.embeddings.as_deref()),
             web: Web::new(door, job.web_search),
             diff: job.diff.clone(),
         };

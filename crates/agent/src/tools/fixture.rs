@@ -37,6 +37,11 @@ pub(super) fn with_web(folder: &tempfile::TempDir) -> Desk {
     with_job(folder, &Job { web_search: true, ..crate::prompt::tests::job(JobKind::Code) })
 }
 
+/// The desk where a model makes vectors; the broker's socket is in the folder itself.
+pub(super) fn with_embeddings(folder: &tempfile::TempDir, model: &str) -> Desk {
+    with_job(folder, &Job { embeddings: Some(model.to_owned()), ..crate::prompt::tests::job(JobKind::Code) })
+}
+
 fn with_job(folder: &tempfile::TempDir, job: &Job) -> Desk {
     let workspace = Workspace::open(&folder.path().join("work")).unwrap();
     Desk::new(workspace, &folder.path().join("session"), folder.path(), job)

@@ -11,6 +11,7 @@ pub(crate) mod delegate;
 mod desk;
 mod edit;
 mod edit_file;
+mod embedder;
 #[cfg(test)]
 mod fixture;
 mod get_diff;
@@ -29,6 +30,7 @@ mod read_file;
 mod reflect;
 mod reply;
 pub(crate) mod request_extension;
+mod searcher;
 mod semantic_search;
 mod shell;
 mod submit_plan;

@@ -1,13 +1,10 @@
-//! `semantic_search`: places by what they are about. The index lies in the session folder and follows the workspace.
+//! `semantic_search`: places by what they are about, each as the file is now.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use drivers::INDEX_FILE;
-use index::{Hit, Index, IndexError, Scope};
+use index::Hit;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::searcher::Found;
 use super::text::{self, Text};
 use super::{Definition, Desk, ToolError, required};
 use crate::shorten;
@@ -16,40 +13,6 @@ const DEFAULT: usize = 8;
 const MOST: usize = 30;
 const EXCERPT_LINES: usize = 7;
 const LONGEST_LINE: usize = 160;
-
-/// The index of this session, opened at the first question.
-#[derive(Debug, Clone)]
-pub(crate) struct Searcher {
-    path: PathBuf,
-    open: Arc<Mutex<Option<Index>>>,
-}
-
-impl Searcher {
-    pub(super) fn new(session: &Path) -> Self {
-        Self { path: session.join(INDEX_FILE), open: Arc::default() }
-    }
-
-    /// Brings the index up to date, then asks. Takes seconds the first time; never called on a thread that others need.
-    fn ask(&self, root: &Path, question: &str, scope: Scope<'_>) -> Result<Vec<Hit>, IndexError> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = match open.take() {
-            Some(mut index) => match index.refresh(root) {
-                Ok(_) => index,
-                Err(error) if error.is_damage() => index.made_anew(root)?.0,
-                Err(error) => return Err(error),
-            },
-            None => Index::open_for(&self.path, root)?.0,
-        };
-        let index = match index.search(question, scope) {
-            Err(error) if error.is_damage() => index.made_anew(root)?.0,
-            answered => {
-                *open = Some(index);
-                return answered;
-            }
-        };
-        open.insert(index).search(question, scope)
-    }
-}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,17 +54,12 @@ pub(super) async fn run(desk: &Desk, input: Input) -> Result<String, ToolError> 
         None => None,
     };
     let most = input.limit.unwrap_or(DEFAULT).clamp(1, MOST);
-    let (searcher, root) = (desk.searcher.clone(), desk.workspace.root().to_owned());
-    let asked = question.clone();
-    let asking = move || searcher.ask(&root, &asked, Scope { under: under.as_deref(), most });
-    let hits = tokio::task::spawn_blocking(asking)
-        .await
-        .map_err(|error| ToolError::Refused(format!("the search ended early: {error}; use grep instead")))?
-        .map_err(|error| ToolError::Refused(format!("{error}; use grep and glob_search instead")))?;
+    let Found { hits, note } = desk.searcher.find(desk.workspace.root(), &question, under, most).await?;
+    let note = note.map(|note| format!("\n({note})")).unwrap_or_default();
     if hits.is_empty() {
-        return Ok(format!("nothing is like `{question}`; try other words, or grep for a name"));
+        return Ok(format!("nothing is like `{question}`; try other words, or grep for a name{note}"));
     }
-    Ok(hits.iter().map(|hit| shown(desk, hit)).collect::<Vec<_>>().join("\n"))
+    Ok(hits.iter().map(|hit| shown(desk, hit)).collect::<Vec<_>>().join("\n") + &note)
 }
 
 /// The place, and how it begins as the file is now.

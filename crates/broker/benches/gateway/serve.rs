@@ -58,6 +58,7 @@ fn grant(url: &str) -> Grant {
         retry: RetryPolicy::default(),
         max_calls: None,
         search: None,
+        embeddings: None,
         mcp: Vec::new(),
         limits_folder: None,
         ask_after: None,

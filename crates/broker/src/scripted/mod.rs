@@ -104,7 +104,9 @@ fn count(ask: &Ask) -> Value {
     let tokens = ask.input_estimate();
     match ask.protocol {
         Protocol::Gemini => json!({"totalTokens": tokens}),
-        Protocol::Messages | Protocol::Chat | Protocol::Responses => json!({"input_tokens": tokens}),
+        Protocol::Messages | Protocol::Chat | Protocol::Responses | Protocol::Embeddings => {
+            json!({"input_tokens": tokens})
+        }
     }
 }
 
@@ -129,7 +131,8 @@ fn frames(ask: &Ask, reply: &Reply) -> Frames {
         Streamed::No => {
             let body = match ask.protocol {
                 Protocol::Messages => messages::body(reply),
-                Protocol::Chat => chat::body(reply),
+                // A script is never granted for embeddings.
+                Protocol::Chat | Protocol::Embeddings => chat::body(reply),
                 Protocol::Responses => responses::body(reply),
                 Protocol::Gemini => gemini::body(reply),
             };
@@ -139,7 +142,7 @@ fn frames(ask: &Ask, reply: &Reply) -> Frames {
         Streamed::Yes => {
             let events = match ask.protocol {
                 Protocol::Messages => messages::events(reply),
-                Protocol::Chat => chat::events(reply),
+                Protocol::Chat | Protocol::Embeddings => chat::events(reply),
                 Protocol::Responses => responses::events(reply),
                 Protocol::Gemini => gemini::events(reply),
             };

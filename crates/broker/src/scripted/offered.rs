@@ -32,6 +32,7 @@ pub(super) fn handed_in(ask: &Ask) -> bool {
         Protocol::Messages | Protocol::Chat => ask.field("messages"),
         Protocol::Responses => ask.field("input"),
         Protocol::Gemini => ask.field("contents"),
+        Protocol::Embeddings => return false,
     };
     let last = items.as_array().and_then(|items| items.last());
     last.is_some_and(|last| last.to_string().contains(HANDED_IN))
@@ -81,11 +82,12 @@ fn fit(tools: &[Offered<'_>], call: ToolCall) -> Fitted {
     let ends = |tool: &&Offered<'_>| {
         tool.name.strip_suffix(call.tool.as_str()).is_some_and(|before| before.ends_with(['_', '-', '.', '/']))
     };
-    let named = tools.iter().find(|tool| tool.name == call.tool).or_else(|| tools.iter().find(ends));
-    if let Some(tool) = named
-        && let Some(input) = tool.taken(&call.input)
-    {
-        return Fitted::Call(ToolCall { tool: tool.full_name(), input });
+    let named = tools.iter().find(|tool| tool.name == call.tool);
+    if let Some(input) = named.and_then(|tool| tool.taken(&call.input)) {
+        return Fitted::Call(ToolCall { tool: call.tool, input });
+    }
+    if let Some(tool) = tools.iter().find(ends) {
+        return Fitted::Call(ToolCall { tool: tool.full_name(), input: call.input });
     }
     let shell = tools.iter().any(|tool| tool.command().is_some());
     match as_command(&call) {
@@ -101,7 +103,8 @@ fn run(tools: &[Offered<'_>], commands: &mut Vec<String>) -> Option<ToolCall> {
 }
 
 impl Offered<'_> {
-    /// The input as the tool takes it; `None` when it wants something that is not there.
+    /// The input as the tool takes it; `None` when it wants other words. Another client's tool may have the name of one
+    /// of ours.
     fn taken(&self, input: &Value) -> Option<Value> {
         let (Some(properties), Some(fields)) = (self.schema["properties"].as_object(), input.as_object()) else {
             return Some(input.clone());
@@ -112,15 +115,13 @@ impl Offered<'_> {
             known.map_or_else(|| name.clone(), |other| (*other).to_owned())
         };
         let fields: Map<String, Value> = fields.iter().map(|(name, value)| (theirs(name), value.clone())).collect();
-        // A shell may take its command as words.
-        let wrong = |(name, value): (&String, &Value)| {
-            properties.get(name).is_some_and(|one| one["type"] == "array") && !value.is_array()
+        let fits = |(name, value): (&String, &Value)| match properties.get(name) {
+            Some(property) => (property["type"] == "array") == value.is_array() || property["type"].is_null(),
+            None => false,
         };
-        if fields.iter().any(wrong) {
-            return None;
-        }
         let mut required = self.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        required.all(|name| fields.contains_key(name)).then_some(Value::Object(fields))
+        let whole = required.all(|name| fields.contains_key(name)) && fields.iter().all(fits);
+        whole.then_some(Value::Object(fields))
     }
 
     fn full_name(&self) -> String {
@@ -192,6 +193,7 @@ fn offered(ask: &Ask) -> Vec<Offered<'_>> {
         match ask.protocol {
             Protocol::Messages => add(&mut offered, tool, "input_schema", None),
             Protocol::Chat => add(&mut offered, &tool["function"], "parameters", None),
+            Protocol::Embeddings => {}
             Protocol::Responses => {
                 add(&mut offered, tool, "parameters", None);
                 let inner = tool["tools"].as_array().into_iter().flatten();

@@ -9,7 +9,7 @@ use crate::request::Ask;
 pub(crate) fn of(ask: &Ask) -> String {
     let items = match ask.protocol {
         Protocol::Messages | Protocol::Chat => ask.field("messages"),
-        Protocol::Responses => ask.field("input"),
+        Protocol::Responses | Protocol::Embeddings => ask.field("input"),
         Protocol::Gemini => ask.field("contents"),
     };
     match items {

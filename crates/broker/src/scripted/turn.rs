@@ -65,6 +65,8 @@ pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
                 }
             }
         }
+        // There are no turns of a model in it.
+        Protocol::Embeddings => {}
     }
     count.turns
 }
@@ -136,7 +138,7 @@ mod tests {
     fn check(protocol: Protocol, items: Value, expected: usize) {
         let name = match protocol {
             Protocol::Messages | Protocol::Chat => "messages",
-            Protocol::Responses => "input",
+            Protocol::Responses | Protocol::Embeddings => "input",
             Protocol::Gemini => "contents",
         };
         let body = json!({"model": "scripted/x", name: items}).to_string();

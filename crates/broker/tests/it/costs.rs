@@ -189,7 +189,9 @@ tool = "b"
     ];
     for (path, field) in rows {
         let door = Door::open(grant(vec![scripted(SCRIPT)]));
-        let body = json!({"model": "scripted/demo", "stream": true, field: [{"role": "user", "content": "go"}]});
+        let tool = json!({"name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
+        let messages = [json!({"role": "user", "content": "go"})];
+        let body = json!({"model": "scripted/demo", "stream": true, field: messages, "tools": [tool]});
         assert_eq!(door.ask(path, &body).await.0, 200);
         // 2,000 × $1 + 8,000 × $0.10 + 900 × $5.
         assert_eq!(micros(&door.one()), 2_000 + 800 + 4_500, "{path}");

@@ -45,6 +45,7 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
         },
         max_calls: None,
         search: None,
+        embeddings: None,
         mcp: Vec::new(),
         limits_folder: None,
         ask_after: None,

@@ -65,7 +65,9 @@ async fn check(
     assert_eq!(seen.path, sent_to);
     match expected.protocol {
         Protocol::Gemini => assert!(seen.body.get("model").is_none(), "its path names it"),
-        Protocol::Messages | Protocol::Chat | Protocol::Responses => assert_eq!(seen.body["model"], "m"),
+        Protocol::Messages | Protocol::Chat | Protocol::Responses | Protocol::Embeddings => {
+            assert_eq!(seen.body["model"], "m")
+        }
     }
     assert_eq!(seen.body["odd"].to_string(), r#"{"z":1,"a":2}"#);
 

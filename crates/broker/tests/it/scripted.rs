@@ -29,7 +29,8 @@ fn door(script: &str) -> Door {
 }
 
 fn body(field: &str, items: Value) -> Value {
-    json!({"model": "scripted/demo", field: items, "max_tokens": 100})
+    let tool = json!({"name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
+    json!({"model": "scripted/demo", field: items, "max_tokens": 100, "tools": [tool]})
 }
 
 fn streamed(mut body: Value) -> Value {
@@ -272,7 +273,8 @@ async fn the_script_is_listed_as_a_model() {
 async fn gemini_plays_the_turns_and_streams_them() {
     let door = door(SCRIPT);
     let path = |action: &str| format!("/v1beta/models/scripted/demo:{action}");
-    let first = json!({"contents": [{"role": "user", "parts": [{"text": "make it"}]}]});
+    let tools = json!([{"functionDeclarations": [{"name": "t"}]}]);
+    let first = json!({"contents": [{"role": "user", "parts": [{"text": "make it"}]}], "tools": tools});
     let (status, whole) = door.json(&path("generateContent"), &first).await;
     let parts = &whole["candidates"][0]["content"]["parts"];
     assert_eq!((status, &parts[0]["thought"]), (200, &json!(true)));
@@ -296,7 +298,7 @@ async fn gemini_plays_the_turns_and_streams_them() {
         &mut history,
         json!({"role": "user", "parts": [{"functionResponse": {"name": "write_file", "response": {}}}]}),
     );
-    let (_, second) = door.json(&path("generateContent"), &json!({"contents": history})).await;
+    let (_, second) = door.json(&path("generateContent"), &json!({"contents": history, "tools": tools})).await;
     assert_eq!(second["candidates"][0]["content"]["parts"][0]["functionCall"]["name"], "ask_questions");
     for settled in &door.settled()[..3] {
         assert_eq!((settled.input_tokens, settled.output_tokens, settled.cache_read_tokens), (1_000, 200, 50));

@@ -11,6 +11,7 @@ use crate::AgentEvent;
 const READERS: &[&str] = &["Read", "Glob", "Grep", "LS", "NotebookRead", "TodoRead", "TodoWrite", "Task", "BashOutput"];
 
 pub(super) fn start(brief: &Brief) -> Start {
+    let (env, _) = settings(brief);
     let config = format!("{}/claude", brief.home);
     let servers = format!("{config}/holdpoint-mcp.json");
     let mut argv: Vec<String> = [
@@ -40,22 +41,19 @@ pub(super) fn start(brief: &Brief) -> Start {
     }
     let (program, arguments) = brief.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
     let mcp = json!({"mcpServers": {"holdpoint": {"type": "stdio", "command": program, "args": arguments}}});
-    Start {
-        argv,
-        env: environment(brief, &config),
-        files: vec![(servers, mcp.to_string())],
-        first: vec![user(&brief.prompt)],
-        stdin: Stdin::Open,
-    }
+    Start { argv, env, files: vec![(servers, mcp.to_string())], first: vec![user(&brief.prompt)], stdin: Stdin::Open }
 }
 
-fn environment(brief: &Brief, config: &str) -> BTreeMap<String, String> {
+/// Variables by which Claude Code finds the broker.
+pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, String)>) {
+    let config = format!("{}/claude", brief.home);
     let broker = format!("{}/anthropic", brief.broker);
     let set = [
         ("ANTHROPIC_BASE_URL", broker.as_str()),
         // The key is added outside the sandbox.
         ("ANTHROPIC_API_KEY", "holdpoint"),
-        ("CLAUDE_CONFIG_DIR", config),
+        ("CLAUDE_CONFIG_DIR", config.as_str()),
+        ("ANTHROPIC_MODEL", &brief.model),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
         // Its walls are ours; as root it would refuse to work without this.
@@ -67,7 +65,7 @@ fn environment(brief: &Brief, config: &str) -> BTreeMap<String, String> {
         ("ANTHROPIC_DEFAULT_OPUS_MODEL", &brief.model),
         ("CLAUDE_CODE_SUBAGENT_MODEL", &brief.model),
     ];
-    set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    (set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), Vec::new())
 }
 
 fn user(text: &str) -> String {

@@ -4,7 +4,10 @@
 //! kept as [`Act::Unknown`], and what a program says about its own success is never the whole truth: only what was
 //! handed in through Holdpoint's tools counts.
 
+mod acp;
 mod claude;
+mod codex;
+mod command;
 mod gemini;
 mod gemini_policy;
 mod held;
@@ -145,6 +148,12 @@ pub struct Reported {
 pub enum Talk {
     /// With Claude Code.
     Claude(claude::Claude),
+    /// With Codex.
+    Codex(codex::Codex),
+    /// With an agent that speaks ACP.
+    Acp(acp::Acp),
+    /// With any other program.
+    Command(command::Command),
     /// With Gemini CLI.
     Gemini(gemini::Gemini),
     /// With opencode.
@@ -157,9 +166,6 @@ pub enum DriverError {
     /// Our own agent is not driven, it works.
     #[error("our own agent needs no driver")]
     Own,
-    /// There is no driver for it.
-    #[error("there is no driver for the agent `{0}`")]
-    Missing(String),
 }
 
 /// How a conversation with a program begins or goes on.
@@ -167,12 +173,46 @@ pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), Dri
     match program {
         AgentProgram::Own => Err(DriverError::Own),
         AgentProgram::Claude => Ok((claude::start(brief), Talk::Claude(claude::Claude::new(brief.turns)))),
+        AgentProgram::Codex => Ok((codex::start(brief), Talk::Codex(codex::Codex::new(brief)))),
+        AgentProgram::Acp(command) => Ok((acp::start(command, brief), Talk::Acp(acp::Acp::new(brief)))),
+        AgentProgram::Command(command) => {
+            Ok((command::start(command, brief), Talk::Command(command::Command::new(brief.turns))))
+        }
         AgentProgram::Gemini => Ok((gemini::start(brief), Talk::Gemini(gemini::Gemini::new(brief.turns)))),
         AgentProgram::Opencode => Ok((opencode::start(brief), Talk::Opencode(opencode::Opencode::new(brief.turns)))),
-        AgentProgram::Codex | AgentProgram::Acp(_) | AgentProgram::Command(_) => {
-            Err(DriverError::Missing(program.to_string()))
-        }
     }
+}
+
+type Settings = (BTreeMap<String, String>, Vec<(String, String)>);
+
+/// Variables and files by which a program that is known only by its command finds the broker.
+fn settings_for(command: &str, brief: &Brief) -> Settings {
+    let words = command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let is = |name: &str| words.clone().any(|word| word.starts_with(name));
+    let (env, files) = match () {
+        () if is("claude") => claude::settings(brief),
+        () if is("codex") => codex::settings(brief),
+        () => (BTreeMap::new(), Vec::new()),
+    };
+    (doors(brief).chain(env).collect(), files)
+}
+
+/// Variables that many programs look at to find their models.
+fn doors(brief: &Brief) -> impl Iterator<Item = (String, String)> + use<> {
+    let at = |path: &str| format!("{}{path}", brief.broker);
+    let key = || "holdpoint".to_owned();
+    [
+        ("HOLDPOINT_MODEL", brief.model.clone()),
+        ("OPENAI_BASE_URL", at("/openai/v1")),
+        ("OPENAI_API_KEY", key()),
+        ("OPENAI_MODEL", brief.model.clone()),
+        ("ANTHROPIC_BASE_URL", at("/anthropic")),
+        ("ANTHROPIC_API_KEY", key()),
+        ("GOOGLE_GEMINI_BASE_URL", at("/gemini")),
+        ("GEMINI_API_KEY", key()),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 impl Talk {
@@ -180,6 +220,9 @@ impl Talk {
     pub fn line(&mut self, line: &str, now: u64) -> Vec<Act> {
         match self {
             Self::Claude(claude) => claude.line(line, now),
+            Self::Codex(codex) => codex.line(line, now),
+            Self::Acp(acp) => acp.line(line, now),
+            Self::Command(command) => command.line(line),
             Self::Gemini(gemini) => gemini.line(line, now),
             Self::Opencode(opencode) => opencode.line(line),
         }
@@ -189,6 +232,9 @@ impl Talk {
     pub fn word(&mut self, asked: &Asked, word: &Word) -> Vec<Act> {
         match self {
             Self::Claude(claude) => claude.word(asked, word),
+            Self::Codex(codex) => codex.word(asked, word),
+            Self::Acp(acp) => acp.word(asked, word),
+            Self::Command(_) => Vec::new(),
             // They never ask.
             Self::Gemini(_) | Self::Opencode(_) => Vec::new(),
         }
@@ -198,14 +244,14 @@ impl Talk {
     pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
         match self {
             Self::Claude(claude) => Some(claude.tell(text)),
-            Self::Gemini(_) | Self::Opencode(_) => None,
+            Self::Gemini(_) | Self::Opencode(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
         }
     }
 
     /// What a program leaves unsaid when its output ends: how it went, as far as that is known from its lines.
     pub fn end(&mut self) -> Option<Over> {
         match self {
-            Self::Claude(_) | Self::Gemini(_) => None,
+            Self::Claude(_) | Self::Gemini(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
             Self::Opencode(opencode) => opencode.end(),
         }
     }
@@ -215,6 +261,9 @@ impl Talk {
     pub fn reported(&self) -> Reported {
         match self {
             Self::Claude(claude) => claude.reported(),
+            Self::Codex(codex) => codex.reported(),
+            Self::Acp(acp) => acp.reported(),
+            Self::Command(_) => Reported::default(),
             Self::Gemini(gemini) => gemini.reported(),
             Self::Opencode(opencode) => opencode.reported(),
         }
@@ -225,6 +274,9 @@ impl Talk {
     pub fn turns(&self) -> u32 {
         match self {
             Self::Claude(claude) => claude.turns(),
+            Self::Codex(codex) => codex.turns(),
+            Self::Acp(acp) => acp.turns(),
+            Self::Command(command) => command.turns(),
             Self::Gemini(gemini) => gemini.turns(),
             Self::Opencode(opencode) => opencode.turns(),
         }

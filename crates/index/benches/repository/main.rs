@@ -1,22 +1,26 @@
-//! `make bench-index`: a repository of 5,000 files is made, indexed, asked twenty questions, changed and indexed again.
+//! `make bench-index`: a repository of 5,000 files (or `BENCH_FILES`) is made, indexed, asked twenty questions, changed
+//! and indexed again; with `EMBEDDINGS_URL` it is asked by meaning too.
 #![expect(clippy::print_stdout, reason = "figures are printed")]
 
 mod held_out;
 mod noise;
 mod targets;
+mod vectors;
 
 use std::time::Instant;
 
 use held_out::HELD_OUT;
 use index::{Index, Scope};
 use targets::{TARGETS, Target};
+use vectors::Server;
 
 const FILES: usize = 5_000;
 
 fn main() {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let (root, file) = (folder.path().join("repo"), folder.path().join("index.db"));
-    noise::write(&root, FILES - TARGETS.len() - HELD_OUT.len());
+    let files = std::env::var("BENCH_FILES").ok().and_then(|files| files.parse().ok()).unwrap_or(FILES);
+    noise::write(&root, files - TARGETS.len() - HELD_OUT.len());
     for target in TARGETS.iter().chain(HELD_OUT) {
         let path = root.join(target.path);
         std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
@@ -29,10 +33,21 @@ fn main() {
     let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     println!("size: {:.1} MB", size as f64 / 1e6);
     freshness(&mut index, &root);
+    both(&index, None);
+    if let Some(server) = Server::named() {
+        println!("by words and meaning");
+        server.embed(&mut index, &root);
+        let size = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
+        println!("size: {:.1} MB", size as f64 / 1e6);
+        both(&index, Some(&server));
+    }
+}
+
+fn both(index: &Index, server: Option<&Server>) {
     println!("twenty questions");
-    questions(&index, TARGETS);
+    questions(index, server, TARGETS);
     println!("held out");
-    questions(&index, HELD_OUT);
+    questions(index, server, HELD_OUT);
 }
 
 fn freshness(index: &mut Index, root: &std::path::Path) {
@@ -45,12 +60,15 @@ fn freshness(index: &mut Index, root: &std::path::Path) {
     println!("one new file ({} indexed, {} same by content): {:.0} ms", again.indexed, again.same, millis(begun));
 }
 
-fn questions(index: &Index, targets: &[Target]) {
+fn questions(index: &Index, server: Option<&Server>, targets: &[Target]) {
     let mut times = Vec::new();
     let (mut right, mut first) = (0, 0);
     for target in targets {
+        let vector = server.map(|server| server.vectors(&[target.question]).remove(0));
         let begun = Instant::now();
-        let hits = index.search(target.question, Scope { under: None, most: 10 }).expect("a question can be asked");
+        let hits = index
+            .search(target.question, vector.as_deref(), Scope { under: None, most: 10 })
+            .expect("a question can be asked");
         times.push(millis(begun));
         let mut files: Vec<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
         files.dedup();

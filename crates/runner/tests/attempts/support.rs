@@ -37,6 +37,7 @@ pub(crate) fn grant() -> broker::Grant {
         retry: broker::RetryPolicy::default(),
         max_calls: None,
         search: None,
+        embeddings: None,
         mcp: Vec::new(),
         limits_folder: None,
         ask_after: None,

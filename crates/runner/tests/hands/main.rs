@@ -3,6 +3,7 @@
 
 mod asks;
 mod by_hand;
+mod embeddings;
 mod goal;
 mod mcp;
 mod providers;

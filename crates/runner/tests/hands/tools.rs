@@ -4,7 +4,7 @@
 use crate::world::{World, yes};
 use domain::{Ending, Phase};
 
-const SCRIPT: &str = r##"
+pub(crate) const SCRIPT: &str = r##"
 [[conversation]]
 role = "scoper"
 [[conversation.turn]]

@@ -36,6 +36,20 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
     ) -> Self {
+        Self::made(script, upstreams, mcp, None)
+    }
+
+    /// With a model that makes vectors of texts.
+    pub(crate) fn with_embeddings(script: &str, upstreams: BTreeMap<String, UpstreamSettings>, model: &str) -> Self {
+        Self::made(script, upstreams, runner::McpServers::default(), Some(model.parse().unwrap()))
+    }
+
+    fn made(
+        script: &str,
+        upstreams: BTreeMap<String, UpstreamSettings>,
+        mcp: runner::McpServers,
+        embeddings: Option<ModelName>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
         std::fs::create_dir(&repo).unwrap();
@@ -54,6 +68,7 @@ impl World {
                 scripts: BTreeMap::from([("story".to_owned(), path)]),
                 prices: broker::prices::table(),
                 search: None,
+                embeddings,
                 shared: runner::SharedLimits::default(),
             },
             mcp,

@@ -17,6 +17,9 @@ use tokio::sync::{broadcast, watch};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+/// The token that decides nothing.
+pub(crate) const AGENT_TOKEN: &str = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+
 const SCRIPT: &str = "[[conversation]]\nrole = \"planner\"\n[[conversation.turn]]\ntext = \"hello\"\n";
 
 pub(crate) struct Bench {
@@ -41,6 +44,7 @@ impl Bench {
         let repository = folder.path().join("repository");
         sample(&repository);
         std::fs::write(folder.path().join("token"), TOKEN).unwrap();
+        std::fs::write(folder.path().join("mcp-token"), AGENT_TOKEN).unwrap();
         let store: Arc<dyn Store> = Arc::new(store::Sqlite::open(&folder.path().join("holdpoint.db")).unwrap());
         let engine = Engine::start(Parts {
             store,
@@ -62,6 +66,7 @@ impl Bench {
             diary: Arc::clone(&diary),
             setup: setup(folder.path()),
             token: TokenFile::new(folder.path().join("token")),
+            agent_token: TokenFile::new(folder.path().join("mcp-token")),
             user: "ada".to_owned(),
             port,
             live,
@@ -177,6 +182,7 @@ fn setup(home: &Path) -> Setup {
             scripts,
             prices: broker::prices::table(),
             search: None,
+            embeddings: None,
             shared: runner::SharedLimits::default(),
         },
         keys: BTreeMap::new(),

@@ -1,0 +1,105 @@
+//! What a token may do. The owner's may do everything. The agents' may look and start runs, and decides nothing: not
+//! now, and not beforehand by starting a run with a gate open that its owner keeps closed.
+
+use axum::http::Method;
+use domain::{Gate, RunConfig, Start, TrustKey};
+use wire::{Fault, NewRun};
+
+use crate::config::Setup;
+use crate::from_wire;
+use crate::problem::Failure;
+
+/// The only changes the agents' token can ask for; a route that is not here is refused.
+const STARTING: &[&str] = &["/api/runs", "/api/workflows", "/api/runs/estimate", "/api/workflows/estimate"];
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The file `token`: everything.
+    Owner,
+    /// The file `mcp-token`: reading, and starting runs within the owner's settings.
+    Agent,
+}
+
+impl Scope {
+    /// Refuses a request that is beyond the token, before anything looks at what it says.
+    pub(crate) fn check_route(self, method: &Method, path: &str) -> Result<(), Failure> {
+        let reading = matches!(*method, Method::GET | Method::HEAD);
+        if self == Self::Owner || reading || (*method == Method::POST && STARTING.contains(&path)) {
+            return Ok(());
+        }
+        Err(missing("this token may read and start runs, but decides nothing"))
+    }
+
+    /// Refuses a start that is freer than one of which nothing was said.
+    pub(crate) async fn check_start(self, setup: &Setup, new: &NewRun, start: &Start) -> Result<(), Failure> {
+        if self == Self::Owner {
+            return Ok(());
+        }
+        let unsaid = NewRun {
+            trust: std::collections::BTreeMap::new(),
+            auto_merge: None,
+            push: None,
+            budget_usd: None,
+            checks: None,
+            review: None,
+            create_pr: None,
+            ..new.clone()
+        };
+        let usual = from_wire::start(setup, unsaid, start.by.clone()).await?;
+        match freer(&usual.config, &start.config) {
+            None => Ok(()),
+            Some((field, what)) => {
+                Err(missing(&format!("a run that an agent starts cannot {what} by its own word")).at(field))
+            }
+        }
+    }
+}
+
+/// The field by which a configuration lets more happen than the usual one, and what it would let happen.
+fn freer(usual: &RunConfig, said: &RunConfig) -> Option<(&'static str, &'static str)> {
+    let opened = |key| usual.trust.get(key) == Gate::Manual && said.trust.get(key) == Gate::Auto;
+    if [TrustKey::Planning, TrustKey::Implementation, TrustKey::Fixes].into_iter().any(opened) {
+        return Some(("trust", "open a gate"));
+    }
+    if said.git.auto_merge && !usual.git.auto_merge {
+        return Some(("autoMerge", "merge by itself"));
+    }
+    if said.git.create_pr {
+        return Some(("createPr", "open a pull request"));
+    }
+    if said.git.push && !usual.git.push {
+        return Some(("push", "push its branch"));
+    }
+    if usual.budget.is_some_and(|limit| said.budget.is_none_or(|wanted| wanted > limit)) {
+        return Some(("budgetUsd", "spend more than the usual budget"));
+    }
+    if !usual.checks.iter().all(|check| said.checks.contains(check)) {
+        return Some(("checks", "leave out the project's checks"));
+    }
+    None
+}
+
+fn missing(message: &str) -> Failure {
+    let hint = "the person does it: `holdpoint inbox` shows what waits, `holdpoint approve RUN`, `reject`, `answer` and \
+                `decide` decide, `holdpoint run` starts a run with other settings; a person who wants an agent to \
+                decide starts `holdpoint mcp --may-decide`";
+    Failure::new(Fault::Forbidden, "scope_missing", message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agents_token_reads_and_starts_and_does_nothing_else() {
+        let may = |method: Method, path: &str| Scope::Agent.check_route(&method, path).is_ok();
+        assert!(may(Method::GET, "/api/runs/abc/diff") && may(Method::HEAD, "/api/holds"));
+        assert!(may(Method::POST, "/api/runs") && may(Method::POST, "/api/workflows"));
+        for path in ["/api/runs/abc/decide", "/api/runs/", "/api/runs/batch", "/api/x", "/api/%72uns"] {
+            assert!(!may(Method::POST, path), "{path}");
+        }
+        assert!(!may(Method::DELETE, "/api/runs") && !may(Method::PUT, "/api/runs"));
+        assert!(Scope::Owner.check_route(&Method::POST, "/api/runs/abc/decide").is_ok());
+    }
+}

@@ -1,0 +1,83 @@
+//! What the agents' token may do: read and start, within its owner's settings; never decide.
+
+use crate::common::{AGENT_TOKEN, Bench, answer};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+async fn as_agent(bench: &Bench, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
+    let request = bench.bare(method.clone(), path).bearer_auth(AGENT_TOKEN).header("holdpoint-channel", "cli");
+    answer(if method == Method::GET { request } else { request.json(body) }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_documented_change_but_a_start_is_beyond_the_agents_token() {
+    let bench = Bench::start().await;
+    let api = serde_json::to_value(server::openapi()).unwrap();
+    let starts = ["/api/runs", "/api/workflows", "/api/runs/estimate", "/api/workflows/estimate"];
+    let mut refused = 0;
+    for (path, item) in api["paths"].as_object().unwrap() {
+        let changes = ["post", "put", "patch", "delete"].into_iter().filter(|method| item[method].is_object());
+        for method in changes.filter(|_| !starts.contains(&path.as_str())) {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let (status, body) = as_agent(&bench, method, &path.replace("{id}", "abc"), &json!({})).await;
+            assert_eq!((status.as_u16(), &body["code"]), (403, &json!("scope_missing")), "{path}: {body}");
+            assert!(body["hint"].as_str().unwrap().contains("holdpoint inbox"), "{body}");
+            refused += 1;
+        }
+    }
+    assert!(refused >= 20, "{refused}");
+    assert_eq!(bench.events_in_all().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_is_shown_to_an_agent_and_not_decided_by_it() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("add a page", "awaiting_approval").await;
+    let id = run["id"].as_str().unwrap();
+    let before = bench.events_in_all().await;
+    let (status, seen) = as_agent(&bench, Method::GET, &format!("/api/runs/{id}"), &Value::Null).await;
+    assert_eq!((status, &seen["hold"]), (StatusCode::OK, &run["hold"]));
+    let yes = json!({"digest": run["hold"]["digest"]});
+    let word = json!({"digest": run["hold"]["digest"], "decision": "approve"});
+    for (verb, body) in
+        [("approve", &yes), ("decide", &word), ("cancel", &json!({})), ("message", &json!({"text": "x"}))]
+    {
+        let (status, body) = as_agent(&bench, Method::POST, &format!("/api/runs/{id}/{verb}"), body).await;
+        assert_eq!((status.as_u16(), &body["code"]), (403, &json!("scope_missing")), "{verb}: {body}");
+    }
+    assert_eq!(bench.events_in_all().await, before);
+    let (status, _) = bench.post(&format!("/api/runs/{id}/approve"), &yes).await;
+    assert_eq!(status, StatusCode::OK, "the owner's token decides");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_of_an_agent_is_no_freer_than_its_owner_lets_it_be() {
+    let bench = Bench::start().await;
+    let with = |field: &str, value: Value| {
+        let mut body = bench.new_run("add a page");
+        body[field] = value;
+        body
+    };
+    let refused = [("trust", json!({"planning": "auto"})), ("autoMerge", json!(true)), ("createPr", json!(true))];
+    for (field, value) in refused {
+        let (status, body) = as_agent(&bench, Method::POST, "/api/runs", &with(field, value)).await;
+        let told = (status.as_u16(), body["code"].as_str().unwrap(), body["field"].as_str().unwrap());
+        assert_eq!(told, (403, "scope_missing", field), "{body}");
+    }
+    assert_eq!(bench.events_in_all().await, 0);
+    for (field, value) in
+        [("trust", json!({"planning": "manual"})), ("autoMerge", json!(false)), ("review", json!(true))]
+    {
+        let (status, run) = as_agent(&bench, Method::POST, "/api/runs", &with(field, value)).await;
+        assert_eq!(status, StatusCode::CREATED, "{run}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_agents_token_starts_came_through_mcp_whatever_it_says() {
+    let bench = Bench::start().await;
+    let (status, run) = as_agent(&bench, Method::POST, "/api/runs", &bench.new_run("add a page")).await;
+    assert_eq!(status, StatusCode::CREATED, "{run}");
+    let (_, events) = bench.get(&format!("/api/runs/{}/events", run["id"].as_str().unwrap())).await;
+    assert_eq!(events[0]["payload"]["by"], json!({"name": "ada", "channel": "mcp"}), "{}", events[0]);
+}
