@@ -118,8 +118,10 @@ impl Count<'_> {
 
     /// Whether an item is the beginning of the turn that is next, and not the whole of it.
     fn is_piece(&self, item: &Value) -> bool {
-        let said = opening::text(item);
-        let whole = self.script.get(self.turns).and_then(|turn| turn.text.as_deref());
+        // Clients keep the pieces of a stream apart or put them together.
+        let joined = |text: &str| text.replace('\n', "");
+        let said = joined(&opening::text(item));
+        let whole = self.script.get(self.turns).and_then(|turn| turn.text.as_deref()).map(joined);
         !said.is_empty() && whole.is_some_and(|whole| whole.len() > said.len() && whole.starts_with(&said))
     }
 }
@@ -218,7 +220,8 @@ mod tests {
         let script = script.unwrap();
         let turns = &script.conversation("coder", 2, "").unwrap().turns;
         let at = |said: &str| {
-            let said = json!({"role": "model", "parts": [{"text": said}]});
+            let (one, two) = said.split_at(2);
+            let said = json!({"role": "model", "parts": [{"text": one}, {"text": two}]});
             let more = json!({"role": "user", "parts": [{"text": "go on"}]});
             let body = json!({"model": "scripted/x", "contents": [more, said, more]}).to_string();
             let ask = Ask::read(Protocol::Gemini, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
