@@ -5,36 +5,12 @@
 
 use std::path::Path;
 
+use drivers::driver::{HARMLESS_FILES, SECRET_FILES};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 
-/// Names of files that hold secrets, at any depth.
-const SENSITIVE: &[&str] = &[
-    ".env",
-    ".env.*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.keystore",
-    "*.jks",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    "credentials",
-    "credentials.*",
-    "secrets.*",
-    "*.kdbx",
-    ".htpasswd",
-    "service-account*.json",
-];
-/// Of those, the ones that only show what belongs there.
-const HARMLESS: &[&str] = &["*.example", "*.sample", "*.template", "*.dist", "*.pub", "*.md"];
+/// Shells inside shells that are looked into.
+const MOST_SHELLS: u32 = 4;
 
 /// The rules of one job.
 #[derive(Debug)]
@@ -61,8 +37,8 @@ impl Policy {
             [pattern.to_owned(), format!("{pattern}/**"), format!("**/{pattern}")]
         });
         Self {
-            sensitive: set(owned(SENSITIVE)),
-            harmless: set(owned(HARMLESS)),
+            sensitive: set(owned(SECRET_FILES)),
+            harmless: set(owned(HARMLESS_FILES)),
             protected: set(deep.collect()),
             workspace: workspace.trim_end_matches('/').to_owned(),
         }
@@ -95,10 +71,20 @@ impl Policy {
     }
 
     fn command(&self, text: &str) -> Option<String> {
+        self.command_in(text, MOST_SHELLS)
+    }
+
+    /// A command that a shell is given as a word is a command too.
+    fn command_in(&self, text: &str, depth: u32) -> Option<String> {
         let simple = simple_commands(text);
         for (at, words) in simple.iter().enumerate() {
             let piped_from = at.checked_sub(1).map(|before| simple[before].words.as_slice()).filter(|_| words.piped);
             if let Some(why) = self.simple(&words.words, piped_from) {
+                return Some(why);
+            }
+            if let Some(why) =
+                given_to_shell(&words.words).filter(|_| depth > 0).and_then(|inner| self.command_in(inner, depth - 1))
+            {
                 return Some(why);
             }
         }
@@ -174,6 +160,20 @@ fn unwrapped(words: &[String]) -> &[String] {
     &words[first..]
 }
 
+/// What `sh -c TEXT`, `bash -lc TEXT` or `eval TEXT` runs.
+fn given_to_shell(words: &[String]) -> Option<&str> {
+    let (program, rest) = unwrapped(words).split_first()?;
+    match program.rsplit('/').next().unwrap_or(program) {
+        "sh" | "bash" | "zsh" | "dash" | "ksh" => {
+            let is_command = |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+            let at = rest.iter().position(is_command)?;
+            rest.get(at + 1).map(String::as_str)
+        }
+        "eval" => rest.first().map(String::as_str),
+        _other => None,
+    }
+}
+
 struct Simple {
     words: Vec<String>,
     /// Whether its input comes from the one before it.
@@ -247,6 +247,20 @@ mod tests {
 
     fn policy() -> Policy {
         Policy::new("/w/space", &["Cargo.lock".to_owned(), "deploy/".to_owned(), "infra/*.tf".to_owned()])
+    }
+
+    #[test]
+    fn a_command_inside_a_shell_is_a_command() {
+        for text in [
+            "bash -lc \"git push origin main\"",
+            "/bin/sh -c 'cd x && git push'",
+            "eval 'git push'",
+            "sudo bash -c \"sh -c 'git push'\"",
+        ] {
+            assert!(policy().command(text).is_some(), "{text}");
+        }
+        assert_eq!(policy().command("bash -lc \"git status\""), None);
+        assert_eq!(policy().command("bash build.sh -c release"), None);
     }
 
     #[test]

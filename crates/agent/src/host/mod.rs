@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::AgentProgram;
-use drivers::driver::{self, Act, Brief, Over, Stdin, Talk};
+use drivers::driver::{self, Act, Brief, Edits, Over, Stdin, Talk};
 use drivers::{AgentEvent, HandIn, Job};
 
 use crate::AgentError;
@@ -79,10 +79,9 @@ impl Host<'_> {
         let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
         let mut prompt = self.first_words(&mut state)?;
         let mut nudges = 0;
-        let mut fresh = state.session.is_none();
         loop {
             state.write(&self.path)?;
-            let begun_with = state.turns;
+            let (begun_with, resumes) = (state.turns, state.session.is_some());
             match self.once(prompt, &mut state, &counter, &mut permits).await? {
                 Ended::HandedIn(hand_in) => return Ok(hand_in),
                 Ended::Silent if nudges < MOST_NUDGES => {
@@ -98,12 +97,11 @@ impl Host<'_> {
                 }
                 Ended::ModelFailed(reason) => return Ok(HandIn::ModelFailed { reason }),
                 // A conversation that its program no longer knows is begun anew, with what was done in it.
-                Ended::Badly(reason) if !fresh && state.turns == begun_with => {
+                Ended::Badly(reason) if resumes && state.turns == begun_with => {
                     let message = format!("the conversation could not be taken up again ({reason}); a new one begins");
                     self.say(AgentEvent::Trouble { message })?;
                     let recap = state::recap(&self.folder.stream());
                     state.session = None;
-                    fresh = true;
                     prompt = format!("{}\n\n{recap}", self.opening()?);
                 }
                 Ended::Badly(reason) => return Ok(HandIn::GaveUp { reason }),
@@ -193,6 +191,8 @@ impl Host<'_> {
             tools: counter.command(),
             resume: state.session.clone(),
             turns: state.turns,
+            protected: self.job.protected.clone(),
+            edits: if permits::writes(self.job.kind) { Edits::Kept } else { Edits::Lost },
         }
     }
 
@@ -218,7 +218,7 @@ impl Host<'_> {
             };
             let line = match heard {
                 Heard::Line(line) => line,
-                Heard::End => return Ok(None),
+                Heard::End => return Ok(talk.end()),
             };
             let now = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut acts = std::collections::VecDeque::from(talk.line(&line, now));

@@ -63,7 +63,7 @@ impl ScriptedUpstream {
             role: role.clone(),
             visit: *visit,
         })?;
-        let index = turn::index(ask, &self.scene);
+        let index = turn::index(ask, &self.scene, &conversation.turns);
         if offered::handed_in(ask) {
             return Ok(answer(
                 ask,

@@ -43,32 +43,89 @@ pub(super) fn is_closing(item: &Value) -> bool {
     item.to_string().contains(CLOSING)
 }
 
-/// The call as the client knows it.
-pub(super) fn fit(ask: &Ask, call: ToolCall) -> ToolCall {
+/// What other clients call the properties of our own agent's tools.
+const PROPERTIES: [(&str, &[&str]); 3] = [
+    ("path", &["file_path", "filePath"]),
+    ("old_text", &["old_string", "oldString"]),
+    ("new_text", &["new_string", "newString"]),
+];
+
+/// The calls of one answer as the client knows them. Those that become shell commands one after the other become one:
+/// some clients run all calls of an answer at the same time.
+pub(super) fn fit_all(ask: &Ask, calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let tools = offered(ask);
-    if let Some(same) = tools.iter().find(|tool| tool.name == call.tool && tool.takes(&call.input)) {
-        return ToolCall { group: same.group.map(str::to_owned), ..call };
+    let mut fitted: Vec<ToolCall> = Vec::new();
+    let mut commands: Vec<String> = Vec::new();
+    for call in calls {
+        match fit(&tools, call) {
+            Fitted::Call(call) => {
+                fitted.extend(run(&tools, &mut commands));
+                fitted.push(call);
+            }
+            Fitted::Command(command) => commands.push(command),
+        }
+    }
+    fitted.extend(run(&tools, &mut commands));
+    fitted
+}
+
+enum Fitted {
+    Call(ToolCall),
+    /// For the shell that there is.
+    Command(String),
+}
+
+fn fit(tools: &[Offered<'_>], call: ToolCall) -> Fitted {
+    if tools.is_empty() {
+        return Fitted::Call(call);
     }
     let ends = |tool: &&Offered<'_>| {
         tool.name.strip_suffix(call.tool.as_str()).is_some_and(|before| before.ends_with(['_', '-', '.', '/']))
     };
-    if let Some(tool) = tools.iter().find(ends) {
-        return ToolCall { tool: tool.name.to_owned(), input: call.input, group: tool.group.map(str::to_owned) };
+    let named = tools.iter().find(|tool| tool.name == call.tool);
+    if let Some((tool, input)) = named.and_then(|tool| Some((tool, tool.taken(&call.input)?))) {
+        return Fitted::Call(tool.called(input));
     }
-    let Some(command) = as_command(&call) else { return call };
-    let Some(shell) = tools.iter().find(|tool| tool.command().is_some()) else { return call };
-    shell.run(&command)
+    if let Some(tool) = tools.iter().find(ends) {
+        return Fitted::Call(tool.called(call.input));
+    }
+    let shell = tools.iter().any(|tool| tool.command().is_some());
+    match as_command(&call) {
+        Some(command) if shell => Fitted::Command(command),
+        Some(_) | None => Fitted::Call(call),
+    }
+}
+
+fn run(tools: &[Offered<'_>], commands: &mut Vec<String>) -> Option<ToolCall> {
+    let shell = tools.iter().find(|tool| tool.command().is_some())?;
+    let all = std::mem::take(commands).join(" &&\n");
+    (!all.is_empty()).then(|| shell.run(&all))
 }
 
 impl Offered<'_> {
-    /// Another client's tool may have the name of one of ours and want other words.
-    fn takes(&self, input: &Value) -> bool {
-        let Some(properties) = self.schema["properties"].as_object() else { return true };
+    /// The input as the tool takes it; `None` when it wants other words. Another client's tool may have the name of one
+    /// of ours.
+    fn taken(&self, input: &Value) -> Option<Value> {
+        let (Some(properties), Some(fields)) = (self.schema["properties"].as_object(), input.as_object()) else {
+            return Some(input.clone());
+        };
+        let theirs = |name: &String| {
+            let others = PROPERTIES.iter().find(|(ours, _)| ours == name).map_or([].as_slice(), |(_, others)| others);
+            let known = others.iter().find(|other| !properties.contains_key(name) && properties.contains_key(**other));
+            known.map_or_else(|| name.clone(), |other| (*other).to_owned())
+        };
+        let fields: Map<String, Value> = fields.iter().map(|(name, value)| (theirs(name), value.clone())).collect();
         let fits = |(name, value): (&String, &Value)| match properties.get(name) {
             Some(property) => (property["type"] == "array") == value.is_array() || property["type"].is_null(),
             None => false,
         };
-        input.as_object().is_none_or(|input| input.iter().all(fits))
+        let mut required = self.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let whole = required.all(|name| fields.contains_key(name)) && fields.iter().all(fits);
+        whole.then_some(Value::Object(fields))
+    }
+
+    fn called(&self, input: Value) -> ToolCall {
+        ToolCall { tool: self.name.to_owned(), input, group: self.group.map(str::to_owned) }
     }
 
     /// The property that takes a command, if it is a shell.
@@ -94,7 +151,7 @@ impl Offered<'_> {
                 input.insert(name.to_owned(), simple);
             }
         }
-        ToolCall { tool: self.name.to_owned(), input: Value::Object(input), group: self.group.map(str::to_owned) }
+        self.called(Value::Object(input))
     }
 }
 
@@ -175,8 +232,9 @@ mod tests {
 
     #[track_caller]
     fn check(ask: &Ask, tool: &str, input: Value, expected: (&str, Value)) {
-        let fitted = fit(ask, call(tool, input));
-        assert_eq!((fitted.tool.as_str(), fitted.input), expected);
+        let fitted = fit_all(ask, vec![call(tool, input)]);
+        let [fitted] = fitted.as_slice() else { panic!("one call stays one") };
+        assert_eq!((fitted.tool.as_str(), fitted.input.clone()), expected);
     }
 
     #[test]
@@ -196,11 +254,44 @@ mod tests {
         let expected = json!({"command": "cat 'it'\\''s.js'", "description": "a scripted step"});
         check(&bash, "read_file", json!({"path": "it's.js"}), ("Bash", expected));
         let group = json!([{"type": "namespace", "name": "mcp__holdpoint", "tools": [{"name": "submit_plan"}]}]);
-        let fitted = fit(&ask(Protocol::Responses, group), call("submit_plan", json!({})));
-        assert_eq!((fitted.tool.as_str(), fitted.group.as_deref()), ("submit_plan", Some("mcp__holdpoint")));
+        let fitted = fit_all(&ask(Protocol::Responses, group), vec![call("submit_plan", json!({}))]);
+        assert_eq!((fitted[0].tool.as_str(), fitted[0].group.as_deref()), ("submit_plan", Some("mcp__holdpoint")));
         let words = json!({"properties": {"command": {"type": "array"}}, "required": ["command"]});
         let codex = ask(Protocol::Responses, json!([{"name": "shell", "parameters": words}]));
         check(&codex, "shell", json!({"command": "ls"}), ("shell", json!({"command": ["bash", "-lc", "ls"]})));
+    }
+
+    #[test]
+    fn a_tool_of_the_same_name_gets_its_own_properties_or_the_shell_does_its_work() {
+        let write = json!({"properties": {"file_path": {}, "content": {}}, "required": ["file_path", "content"]});
+        let edit = json!({"properties": {"edits": {}}, "required": ["edits"]});
+        let shell = json!({"properties": {"command": {"type": "string"}}, "required": ["command"]});
+        let gemini = ask(
+            Protocol::Gemini,
+            json!([{"functionDeclarations": [
+                {"name": "write_file", "parametersJsonSchema": write},
+                {"name": "edit_file", "parametersJsonSchema": edit},
+                {"name": "run_shell_command", "parametersJsonSchema": shell},
+            ]}]),
+        );
+        let written = json!({"file_path": "a", "content": "b"});
+        check(&gemini, "write_file", json!({"path": "a", "content": "b"}), ("write_file", written));
+        let fitted = fit_all(&gemini, vec![call("edit_file", json!({"path": "a", "old_text": "x", "new_text": "y"}))]);
+        assert_eq!(fitted[0].tool, "run_shell_command");
+    }
+
+    #[test]
+    fn commands_of_one_answer_run_one_after_the_other() {
+        let schema = json!({"properties": {"command": {"type": "string"}}, "required": ["command"]});
+        let tools = json!([{"function": {"name": "bash", "parameters": schema}}, {"function": {"name": "h_done"}}]);
+        let opencode = ask(Protocol::Chat, tools);
+        let calls = ["a", "b"].map(|path| call("read_file", json!({"path": path})));
+        let calls = calls.into_iter().chain([call("done", json!({})), call("shell", json!({"command": "ls"}))]);
+        let fitted: Vec<(String, Value)> =
+            fit_all(&opencode, calls.collect()).into_iter().map(|call| (call.tool, call.input)).collect();
+        let bash = |command: &str| ("bash".to_owned(), json!({"command": command}));
+        let expected = [bash("cat 'a' &&\ncat 'b'"), ("h_done".to_owned(), json!({})), bash("ls")];
+        assert_eq!(fitted, expected);
     }
 
     #[test]

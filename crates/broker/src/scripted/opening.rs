@@ -19,7 +19,8 @@ pub(crate) fn of(ask: &Ask) -> String {
     }
 }
 
-fn text(message: &Value) -> String {
+/// What a message says in words.
+pub(super) fn text(message: &Value) -> String {
     let content = if message["parts"].is_array() { &message["parts"] } else { &message["content"] };
     match content {
         Value::String(text) => text.clone(),

@@ -86,7 +86,7 @@ impl Reply {
         let mut reply = Self::new(scene, ask, index);
         reply.thought = turn.thought.clone();
         reply.text = turn.text.clone();
-        reply.calls = calls.into_iter().map(|call| offered::fit(ask, call)).collect();
+        reply.calls = offered::fit_all(ask, calls);
         reply.usage = match &turn.usage {
             Some(usage) => Usage {
                 input: usage.input,

@@ -10,11 +10,13 @@ use serde_json::Value;
 use crate::protocol::Protocol;
 use crate::request::Ask;
 
-use super::offered;
 use super::reply::Scene;
+use super::script::Turn;
+use super::{offered, opening};
 
-pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
-    let mut count = Count::default();
+/// `turns` tells an answer that broke off: a client may keep the piece it got, and asks for the turn again.
+pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
+    let mut count = Count { script: turns, turns: 0, current: None, in_run: false };
     match ask.protocol {
         Protocol::Messages => {
             for message in items(ask.field("messages")) {
@@ -22,7 +24,7 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                     count.other();
                 } else if message["role"] == "assistant" {
                     let blocks = items(&message["content"]);
-                    count.model(scene.turn_of(blocks.filter_map(|block| block["id"].as_str())));
+                    count.model(scene.turn_of(blocks.filter_map(|block| block["id"].as_str())), message);
                 } else {
                     count.other();
                 }
@@ -34,7 +36,7 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                     count.other();
                 } else if message["role"] == "assistant" {
                     let calls = items(&message["tool_calls"]);
-                    count.model(scene.turn_of(calls.filter_map(|call| call["id"].as_str())));
+                    count.model(scene.turn_of(calls.filter_map(|call| call["id"].as_str())), message);
                 } else {
                     count.other();
                 }
@@ -45,7 +47,7 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                 if offered::is_closing(item) {
                     count.other();
                 } else if is_of_model(item) {
-                    count.model(scene.turn_of(item["call_id"].as_str().into_iter()));
+                    count.model(scene.turn_of(item["call_id"].as_str().into_iter()), item);
                 } else {
                     count.other();
                 }
@@ -57,7 +59,7 @@ pub(crate) fn index(ask: &Ask, scene: &Scene) -> usize {
                     count.other();
                 } else if content["role"] == "model" {
                     let parts = items(&content["parts"]);
-                    count.model(scene.turn_of(parts.filter_map(|part| part["functionCall"]["id"].as_str())));
+                    count.model(scene.turn_of(parts.filter_map(|part| part["functionCall"]["id"].as_str())), content);
                 } else {
                     count.other();
                 }
@@ -82,16 +84,19 @@ fn is_of_model(item: &Value) -> bool {
     }
 }
 
-#[derive(Default)]
-struct Count {
+struct Count<'a> {
+    script: &'a [Turn],
     turns: usize,
     /// The turn of the run of items we are in or have just left, as far as an id told it.
     current: Option<usize>,
     in_run: bool,
 }
 
-impl Count {
-    fn model(&mut self, named: Option<usize>) {
+impl Count<'_> {
+    fn model(&mut self, named: Option<usize>, item: &Value) {
+        if named.is_none() && !self.in_run && self.is_piece(item) {
+            return self.other();
+        }
         let same = match (named, self.current) {
             (Some(named), Some(current)) => named == current,
             (Some(_), None) | (None, _) => self.in_run,
@@ -109,6 +114,15 @@ impl Count {
 
     fn other(&mut self) {
         self.in_run = false;
+    }
+
+    /// Whether an item is the beginning of the turn that is next, and not the whole of it.
+    fn is_piece(&self, item: &Value) -> bool {
+        // Clients keep the pieces of a stream apart or put them together.
+        let joined = |text: &str| text.replace('\n', "");
+        let said = joined(&opening::text(item));
+        let whole = self.script.get(self.turns).and_then(|turn| turn.text.as_deref()).map(joined);
+        !said.is_empty() && whole.is_some_and(|whole| whole.len() > said.len() && whole.starts_with(&said))
     }
 }
 
@@ -131,7 +145,7 @@ mod tests {
         };
         let body = json!({"model": "scripted/x", name: items}).to_string();
         let ask = Ask::read(protocol, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
-        assert_eq!(index(&ask, &scene()), expected);
+        assert_eq!(index(&ask, &scene(), &[]), expected);
     }
 
     fn id(turn: usize, call: usize) -> String {
@@ -197,6 +211,23 @@ mod tests {
         let result = json!({"role": "user", "parts": [{"functionResponse": {"name": "x"}}]});
         check(Protocol::Gemini, json!([result, model(None), result, model(None), result]), 2);
         check(Protocol::Gemini, json!([result, model(Some(id(6, 0))), result]), 7);
+    }
+
+    #[test]
+    fn a_piece_of_an_answer_that_broke_off_is_no_turn() {
+        let script =
+            crate::Script::parse("[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='one two'\n", "x");
+        let script = script.unwrap();
+        let turns = &script.conversation("coder", 2, "").unwrap().turns;
+        let at = |said: &str| {
+            let (one, two) = said.split_at(2);
+            let said = json!({"role": "model", "parts": [{"text": one}, {"text": two}]});
+            let more = json!({"role": "user", "parts": [{"text": "go on"}]});
+            let body = json!({"model": "scripted/x", "contents": [more, said, more]}).to_string();
+            let ask = Ask::read(Protocol::Gemini, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
+            index(&ask, &scene(), turns)
+        };
+        assert_eq!((at("one"), at("one two"), at("something else")), (0, 1, 1));
     }
 
     #[test]

@@ -8,7 +8,12 @@ mod acp;
 mod claude;
 mod codex;
 mod command;
+mod gemini;
+mod gemini_policy;
+mod held;
 mod line;
+mod opencode;
+mod opencode_permission;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +21,7 @@ use domain::AgentProgram;
 use serde_json::Value;
 
 use crate::AgentEvent;
+pub use held::{Edits, HARMLESS_FILES, SECRET_FILES};
 pub use line::{MOST_INPUT, MOST_OUTPUT, head, one_line};
 
 /// What a program is told about one attempt.
@@ -37,6 +43,10 @@ pub struct Brief {
     pub resume: Option<String>,
     /// Turns there were before this attempt.
     pub turns: u32,
+    /// Globs of paths that are not changed without a person's yes.
+    pub protected: Vec<String>,
+    /// Whether what it changes is kept.
+    pub edits: Edits,
 }
 
 /// How a program is started.
@@ -144,6 +154,10 @@ pub enum Talk {
     Acp(acp::Acp),
     /// With any other program.
     Command(command::Command),
+    /// With Gemini CLI.
+    Gemini(gemini::Gemini),
+    /// With opencode.
+    Opencode(opencode::Opencode),
 }
 
 /// A program that cannot be driven.
@@ -152,9 +166,6 @@ pub enum DriverError {
     /// Our own agent is not driven, it works.
     #[error("our own agent needs no driver")]
     Own,
-    /// There is no driver for it.
-    #[error("there is no driver for the agent `{0}`")]
-    Missing(String),
 }
 
 /// How a conversation with a program begins or goes on.
@@ -167,7 +178,8 @@ pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), Dri
         AgentProgram::Command(command) => {
             Ok((command::start(command, brief), Talk::Command(command::Command::new(brief.turns))))
         }
-        AgentProgram::Gemini | AgentProgram::Opencode => Err(DriverError::Missing(program.to_string())),
+        AgentProgram::Gemini => Ok((gemini::start(brief), Talk::Gemini(gemini::Gemini::new(brief.turns)))),
+        AgentProgram::Opencode => Ok((opencode::start(brief), Talk::Opencode(opencode::Opencode::new(brief.turns)))),
     }
 }
 
@@ -180,6 +192,8 @@ fn settings_for(command: &str, brief: &Brief) -> Settings {
     let (env, files) = match () {
         () if is("claude") => claude::settings(brief),
         () if is("codex") => codex::settings(brief),
+        () if is("gemini") => gemini::placed(brief),
+        () if is("opencode") => opencode::settings_that_ask(brief),
         () => (BTreeMap::new(), Vec::new()),
     };
     (doors(brief).chain(env).collect(), files)
@@ -211,6 +225,8 @@ impl Talk {
             Self::Codex(codex) => codex.line(line, now),
             Self::Acp(acp) => acp.line(line, now),
             Self::Command(command) => command.line(line),
+            Self::Gemini(gemini) => gemini.line(line, now),
+            Self::Opencode(opencode) => opencode.line(line),
         }
     }
 
@@ -221,6 +237,8 @@ impl Talk {
             Self::Codex(codex) => codex.word(asked, word),
             Self::Acp(acp) => acp.word(asked, word),
             Self::Command(_) => Vec::new(),
+            // They never ask.
+            Self::Gemini(_) | Self::Opencode(_) => Vec::new(),
         }
     }
 
@@ -228,7 +246,15 @@ impl Talk {
     pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
         match self {
             Self::Claude(claude) => Some(claude.tell(text)),
-            Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Gemini(_) | Self::Opencode(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+        }
+    }
+
+    /// What a program leaves unsaid when its output ends: how it went, as far as that is known from its lines.
+    pub fn end(&mut self) -> Option<Over> {
+        match self {
+            Self::Claude(_) | Self::Gemini(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Opencode(opencode) => opencode.end(),
         }
     }
 
@@ -240,6 +266,8 @@ impl Talk {
             Self::Codex(codex) => codex.reported(),
             Self::Acp(acp) => acp.reported(),
             Self::Command(_) => Reported::default(),
+            Self::Gemini(gemini) => gemini.reported(),
+            Self::Opencode(opencode) => opencode.reported(),
         }
     }
 
@@ -251,6 +279,8 @@ impl Talk {
             Self::Codex(codex) => codex.turns(),
             Self::Acp(acp) => acp.turns(),
             Self::Command(command) => command.turns(),
+            Self::Gemini(gemini) => gemini.turns(),
+            Self::Opencode(opencode) => opencode.turns(),
         }
     }
 }

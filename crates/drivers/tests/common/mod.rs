@@ -1,0 +1,57 @@
+//! Recorded transcripts: what real programs said, by program, and how a driver reads them.
+
+use std::path::{Path, PathBuf};
+
+use domain::AgentProgram;
+use drivers::driver::{Act, Brief, Edits, Talk, start};
+
+/// A transcript of a program.
+pub(crate) struct Recorded {
+    pub(crate) program: AgentProgram,
+    pub(crate) path: PathBuf,
+    pub(crate) lines: Vec<String>,
+}
+
+/// All that there are: `tests/transcripts/PROGRAM/NAME.jsonl`.
+pub(crate) fn transcripts() -> Vec<Recorded> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut all = Vec::new();
+    for folder in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
+        let program: AgentProgram = folder.file_name().to_str().unwrap().parse().unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()) {
+            if file.extension().is_some_and(|extension| extension == "jsonl") {
+                let text = std::fs::read_to_string(&file).unwrap();
+                let lines = text.lines().map(str::to_owned).collect();
+                all.push(Recorded { program: program.clone(), path: file, lines });
+            }
+        }
+    }
+    all.sort_by(|one, other| one.path.cmp(&other.path));
+    all
+}
+
+pub(crate) fn brief() -> Brief {
+    Brief {
+        prompt: "Leave a note".to_owned(),
+        model: "scripted/demo".to_owned(),
+        broker: "http://127.0.0.1:4000".to_owned(),
+        home: "/home/ada/session".to_owned(),
+        workspace: "/home/ada/workspace".to_owned(),
+        tools: ["holdpoint", "agent", "relay"].map(str::to_owned).to_vec(),
+        resume: None,
+        turns: 0,
+        protected: vec!["deploy/".to_owned(), "*.lock".to_owned()],
+        edits: Edits::Kept,
+    }
+}
+
+/// Everything a driver makes of some lines, each a tenth of a second after the one before.
+pub(crate) fn read<'a>(program: &AgentProgram, lines: impl IntoIterator<Item = &'a str>) -> (Vec<Act>, Talk) {
+    let (_, mut talk) = start(program, &brief()).unwrap();
+    let mut acts = Vec::new();
+    for (number, line) in lines.into_iter().enumerate() {
+        acts.extend(talk.line(line, 100 * number as u64));
+    }
+    acts.extend(talk.end().map(Act::Over));
+    (acts, talk)
+}
