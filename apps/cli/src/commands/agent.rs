@@ -24,7 +24,7 @@ const KNOWN: [(&str, &str, Option<&str>); 9] = [
     ("opencode", "opencode", Some("openai")),
     ("acp:claude-agent-acp", "claude-agent-acp", Some("anthropic")),
     ("acp:codex-acp", "codex-acp", Some("openai")),
-    ("acp:gemini --acp", "gemini", Some("gemini")),
+    ("acp:gemini --acp --skip-trust", "gemini", Some("gemini")),
     ("acp:opencode acp", "opencode", Some("openai")),
     ("acp:qwen --acp --auth-type openai", "qwen", Some("openai")),
 ];

@@ -100,9 +100,8 @@ impl Host<'_> {
                 Ended::Badly(reason) if resumes && state.turns == begun_with => {
                     let message = format!("the conversation could not be taken up again ({reason}); a new one begins");
                     self.say(AgentEvent::Trouble { message })?;
-                    let recap = state::recap(&self.folder.stream());
                     state.session = None;
-                    prompt = format!("{}\n\n{recap}", self.opening()?);
+                    prompt = self.anew(&[])?;
                 }
                 Ended::Badly(reason) => return Ok(HandIn::GaveUp { reason }),
             }
@@ -125,8 +124,15 @@ impl Host<'_> {
         match &state.session {
             Some(_) => Ok(news),
             None if state.turns == 0 && said.is_empty() => self.opening(),
-            None => Ok(format!("{}\n\n{}\n\n{news}", self.opening()?, state::recap(&self.folder.stream()))),
+            None => self.anew(&said),
         }
+    }
+
+    /// Everything, for a program that no longer knows what was said and done: also what people answered long ago.
+    fn anew(&self, said: &[String]) -> Result<String, AgentError> {
+        let recap = state::recap(&self.folder.stream());
+        let news = words::news(&self.job, &State::default(), said);
+        Ok(format!("{}\n\n{recap}\n\n{news}", self.opening()?))
     }
 
     async fn once(
