@@ -344,10 +344,10 @@ async fn an_answer_finds_the_same_conversation_again() {
         let over = told.product.until(&told.id, |view| view["completedAt"].is_string()).await.unwrap();
         assert_eq!(over["status"], "completed", "{program}: {over}");
         let names = ["session_id", "sessionID", "thread_id"];
-        let sessions = told
-            .transcript()
-            .into_iter()
-            .filter_map(|line| names.iter().find_map(|name| line[*name].as_str()).map(str::to_owned));
+        let sessions = told.transcript().into_iter().filter_map(|line| {
+            let named = names.iter().find_map(|name| line[*name].as_str());
+            named.or(line["params"]["threadId"].as_str()).map(str::to_owned)
+        });
         let sessions: std::collections::BTreeSet<String> = sessions.collect();
         assert_eq!(sessions.len(), 1, "{program}");
     }

@@ -37,6 +37,8 @@ use tools::Counter;
 
 /// How often a program that stopped without handing in is told to go on.
 const MOST_NUDGES: u32 = 2;
+/// How often a program whose model failed is told to go on.
+const MORE_TRIES: u32 = 1;
 /// How long a program may still talk after it has handed in, so that its own record of the conversation is whole.
 const GRACE: Duration = Duration::from_secs(20);
 /// How long it may take to leave when it is done.
@@ -79,6 +81,7 @@ impl Host<'_> {
         let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
         let mut prompt = self.first_words(&mut state)?;
         let mut nudges = 0;
+        let mut failures = 0;
         loop {
             state.write(&self.path)?;
             let (begun_with, resumes) = (state.turns, state.session.is_some());
@@ -94,6 +97,15 @@ impl Host<'_> {
                         self.program
                     );
                     return Ok(HandIn::GaveUp { reason });
+                }
+                // Some programs give up at the first broken stream.
+                Ended::ModelFailed(reason) if failures < MORE_TRIES => {
+                    failures += 1;
+                    self.say(AgentEvent::Trouble { message: format!("{reason}; it is told to go on") })?;
+                    prompt = match &state.session {
+                        Some(_) => words::GO_ON.to_owned(),
+                        None => self.anew(&[])?,
+                    };
                 }
                 Ended::ModelFailed(reason) => return Ok(HandIn::ModelFailed { reason }),
                 // A conversation that its program no longer knows is begun anew, with what was done in it.

@@ -6,6 +6,9 @@ use drivers::{Job, JobKind, Permission};
 use super::state::State;
 use crate::prompt::{self, Opening};
 
+/// For a program that gave up because its model was away for a moment.
+pub(super) const GO_ON: &str = "Your model was away for a moment. Go on where you stopped.";
+
 /// Everything, for a conversation that begins.
 pub(super) fn opening(opening: &Opening, program: &AgentProgram, tools: &[&str]) -> String {
     let tools = tools.join(", ");
