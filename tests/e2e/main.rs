@@ -9,6 +9,7 @@ mod holds;
 mod limits;
 mod mcp;
 mod models;
+mod own_agent;
 mod pulls;
 mod runs;
 mod tasks;

@@ -6,6 +6,7 @@
 //! its own success does not count: without something handed in, nothing was done.
 
 mod child;
+mod flood;
 mod permits;
 mod plain;
 mod relay;
@@ -30,6 +31,7 @@ use crate::session::SessionFolder;
 use crate::shorten;
 use crate::tools::Desk;
 use child::{Child, Heard};
+pub(crate) use flood::Flood;
 use permits::Permits;
 pub use relay::relay;
 use state::State;
@@ -57,6 +59,7 @@ pub(crate) struct Host<'a> {
     pub(crate) events: Events<'a>,
     /// What a plain command printed, as much as may become something it hands in.
     pub(crate) printed: String,
+    pub(crate) flood: Flood,
 }
 
 /// How one process of the program ended.
@@ -77,11 +80,10 @@ impl Host<'_> {
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
         let counter = Counter::open(&self.path, Arc::clone(&self.desk), &self.job)?;
         let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
-        let mut prompt = self.first_words(&mut state)?;
-        let mut nudges = 0;
         let mut fresh = state.session.is_none();
+        let mut prompt = if fresh { self.all(&counter)? } else { self.news(&state, &counter)? };
+        let mut nudges = 0;
         loop {
-            state.write(&self.path)?;
             let begun_with = state.turns;
             match self.once(prompt, &mut state, &counter, &mut permits).await? {
                 Ended::HandedIn(hand_in) => return Ok(hand_in),
@@ -101,34 +103,50 @@ impl Host<'_> {
                 Ended::Badly(reason) if !fresh && state.turns == begun_with => {
                     let message = format!("the conversation could not be taken up again ({reason}); a new one begins");
                     self.say(AgentEvent::Trouble { message })?;
-                    let recap = state::recap(&self.folder.stream());
                     state.session = None;
                     fresh = true;
-                    prompt = format!("{}\n\n{recap}", self.opening()?);
+                    prompt = self.all(&counter)?;
                 }
                 Ended::Badly(reason) => return Ok(HandIn::GaveUp { reason }),
             }
         }
     }
 
-    fn opening(&self) -> Result<String, AgentError> {
+    /// What a program is told that knows nothing yet: the job, what was done before, and all that people said since.
+    fn all(&self, counter: &Counter) -> Result<String, AgentError> {
         let opening = prompt::opening(&self.job)?;
-        Ok(words::opening(&opening, &self.program, &tools::names(&self.job)))
+        let mut parts = vec![words::opening(&opening, &self.program, &tools::names(&self.job))];
+        parts.extend(state::recap(&self.folder.stream()));
+        let news = words::news(&self.job, &State::default(), &self.said_after(0, counter)?);
+        if !news.is_empty() {
+            parts.extend(news);
+            parts.push(words::GO_ON.to_owned());
+        }
+        Ok(parts.join("\n\n"))
     }
 
-    /// What the program is told first: everything, or what is new since it was last here.
-    fn first_words(&mut self, state: &mut State) -> Result<String, AgentError> {
-        let guidance = guidance::after(&self.folder.guidance(), state.guided)?;
-        state.guided = guidance.last().map_or(state.guided, |last| last.number);
-        let said: Vec<String> = guidance.iter().map(guidance::words).collect();
-        let news = words::news(&self.job, state, &said);
+    /// What is new since the program was last here.
+    fn news(&self, state: &State, counter: &Counter) -> Result<String, AgentError> {
+        let mut parts = words::news(&self.job, state, &self.said_after(state.guided, counter)?);
+        if parts.is_empty() {
+            parts.push(words::INTERRUPTED.to_owned());
+        }
+        parts.push(words::GO_ON.to_owned());
+        Ok(parts.join("\n\n"))
+    }
+
+    fn said_after(&self, number: u64, counter: &Counter) -> Result<Vec<String>, AgentError> {
+        let guidance = guidance::after(&self.folder.guidance(), number)?;
+        counter.told(guidance.last().map_or(number, |last| last.number));
+        Ok(guidance.iter().map(guidance::words).collect())
+    }
+
+    /// The program has read its prompt: what stands in it is not told again.
+    fn heard(&self, state: &mut State, counter: &Counter) -> Result<(), AgentError> {
         state.answers = self.job.answers.len();
         state.permissions = self.job.permissions.len();
-        match &state.session {
-            Some(_) => Ok(news),
-            None if state.turns == 0 && said.is_empty() => self.opening(),
-            None => Ok(format!("{}\n\n{}\n\n{news}", self.opening()?, state::recap(&self.folder.stream()))),
-        }
+        state.guided = counter.guided();
+        Ok(state.write(&self.path)?)
     }
 
     async fn once(
@@ -147,14 +165,17 @@ impl Host<'_> {
             Ok(child) => child,
             Err(error) => return Ok(Ended::Badly(format!("`{}` cannot be started: {error}", start.argv[0]))),
         };
-        for line in &start.first {
-            child.send(line).await;
+        if !start.first.is_empty() {
+            child.send(&start.first.join("\n"));
         }
         if start.stdin == Stdin::Closed {
             child.close_input();
         }
         let over = self.listen(&mut child, &mut talk, state, counter, permits).await?;
-        state.turns = talk.turns();
+        if talk.turns() > state.turns {
+            state.turns = talk.turns();
+            state.guided = counter.guided();
+        }
         state.write(&self.path)?;
         let patience = match self.program {
             // It may work on after its last word; the stage's own limit holds.
@@ -215,6 +236,11 @@ impl Host<'_> {
                     continue;
                 }
                 () = at(until) => return Ok(None),
+                // Who watches sees the last words of a program that has fallen silent.
+                () = self.events.due() => {
+                    self.events.flush().map_err(AgentError::Events)?;
+                    continue;
+                }
             };
             let line = match heard {
                 Heard::Line(line) => line,
@@ -225,13 +251,16 @@ impl Host<'_> {
             while let Some(act) = acts.pop_front() {
                 match act {
                     Act::Say(event) => {
+                        if matches!(event, AgentEvent::TurnStarted { .. }) {
+                            self.heard(state, counter)?;
+                        }
                         let turn_over = matches!(event, AgentEvent::TurnCompleted { .. });
                         self.tell(event)?;
                         if turn_over {
-                            acts.extend(self.pass_on_guidance(talk, state)?);
+                            acts.extend(self.pass_on_guidance(talk, counter)?);
                         }
                     }
-                    Act::Send(line) => child.send(&line).await,
+                    Act::Send(line) => child.send(&line),
                     Act::Session(session) => {
                         state.session = Some(session);
                         state.write(&self.path)?;
@@ -246,8 +275,9 @@ impl Host<'_> {
                     }
                     Act::Over(over) => return Ok(Some(over)),
                     Act::Unknown(line) => {
-                        let text = format!("it said: {}", shorten::one_line(&line, 300));
-                        self.say(AgentEvent::Noted { text })?;
+                        if let Some(text) = self.flood.unknown(&line) {
+                            self.say(AgentEvent::Noted { text })?;
+                        }
                     }
                 }
             }
@@ -255,13 +285,12 @@ impl Host<'_> {
     }
 
     /// A word of a person reaches a program that listens between two of its turns; another hears it when it hands in.
-    fn pass_on_guidance(&mut self, talk: &mut Talk, state: &mut State) -> Result<Vec<Act>, AgentError> {
+    fn pass_on_guidance(&mut self, talk: &mut Talk, counter: &Counter) -> Result<Vec<Act>, AgentError> {
         let mut acts = Vec::new();
-        for word in guidance::after(&self.folder.guidance(), state.guided)? {
+        for word in guidance::after(&self.folder.guidance(), counter.guided())? {
             let Some(told) = talk.tell(&guidance::words(&word)) else { return Ok(acts) };
             acts.extend(told);
-            state.guided = word.number;
-            state.write(&self.path)?;
+            counter.told(word.number);
             let text = format!("{} said: {}", word.by, shorten::one_line(&word.text, 400));
             self.say(AgentEvent::Noted { text })?;
         }
@@ -269,6 +298,7 @@ impl Host<'_> {
     }
 
     fn tell(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+        let Some(event) = self.flood.pass(event) else { return Ok(()) };
         match event {
             AgentEvent::MessageDelta { turn, text } => {
                 if matches!(self.program, AgentProgram::Command(_)) && self.printed.len() < MOST_PRINTED {
