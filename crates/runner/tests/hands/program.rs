@@ -251,6 +251,8 @@ async fn a_persons_word_reaches_a_program_at_the_latest_when_it_hands_in_and_onl
         }
         let guide = Command::Guide { text: "Make it blue".to_owned(), by: samples::actor("bob") };
         world.engine.submit(samples::run_id(1), guide, None).await.unwrap();
+        let run = world.engine.load(&samples::run_id(1)).await.unwrap().unwrap();
+        world.hands.pass_on(&run).await.unwrap();
     };
     let work = world.work("autonomous", "true", |_, hold| panic!("{}", hold.summary));
     let (run, ()) = tokio::join!(work, guide);

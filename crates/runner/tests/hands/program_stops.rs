@@ -28,7 +28,7 @@ async fn stuck(world: &World) -> (Run, HoldKind, Vec<String>) {
 
 #[tokio::test]
 async fn a_program_that_stops_without_handing_in_is_told_twice_and_then_has_crashed() {
-    let world = world("implementer", "export default async ({ say }) => say('I think that is all.');");
+    let world = world("implementer", "export default async ({ say }) => void say('I think that is all.');");
     let (run, kind, reasons) = stuck(&world).await;
     assert_eq!(kind, HoldKind::Stuck);
     for reason in &reasons {
