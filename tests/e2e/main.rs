@@ -9,6 +9,7 @@ mod holds;
 mod limits;
 mod mcp;
 mod models;
+mod own_agent;
 mod programs;
 mod pulls;
 mod runs;

@@ -87,6 +87,14 @@ impl<'a> Events<'a> {
         self.gather(turn, Pending::Thought, piece)
     }
 
+    /// Waits until what was gathered is due to be said; for ever when nothing was.
+    pub(crate) async fn due(&self) {
+        if self.text.is_empty() {
+            std::future::pending::<()>().await;
+        }
+        tokio::time::sleep(PATIENCE.saturating_sub(self.since.elapsed())).await;
+    }
+
     /// Says what was gathered.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.text.is_empty() {

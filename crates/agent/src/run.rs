@@ -8,7 +8,7 @@ use drivers::{AgentEvent, HandIn, Job};
 
 use crate::conversation::Conversation;
 use crate::events::Events;
-use crate::host::Host;
+use crate::host::{Flood, Host};
 use crate::mcp::Servers;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
@@ -114,7 +114,16 @@ async fn host(
     events.keep(&folder.stream())?;
     let desk = Arc::new(Desk::new(workspace, &options.session, &options.door, &job));
     let (program, path) = (job.program.clone(), options.session.clone());
-    let mut host = Host { program, path, desk, events, folder: folder.clone(), job, printed: String::new() };
+    let mut host = Host {
+        program,
+        path,
+        desk,
+        events,
+        folder: folder.clone(),
+        job,
+        printed: String::new(),
+        flood: Flood::default(),
+    };
     let hand_in = Box::pin(host.run()).await?;
     let hand_in = host.desk.take_along(hand_in);
     folder.hand_in(&hand_in)?;

@@ -27,7 +27,7 @@ fn a_recorded_transcript_is_read_as_it_was_meant() {
     let all = transcripts();
     assert!(!all.is_empty());
     for recorded in all {
-        let (acts, talk) = read(&recorded.program, recorded.lines.iter().map(String::as_str));
+        let (acts, talk) = read(&recorded, recorded.lines.iter().map(String::as_str));
         let found = shown(&acts, &talk);
         let path = recorded.path.with_extension("golden");
         if !path.exists() && std::env::var_os("HOLDPOINT_BLESS").is_some() {

@@ -34,11 +34,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// `agent --session FOLDER --door SOCKET`: our own agent, as the binary runs it; or a program that knows nothing of us,
+/// `agent work --session FOLDER --door SOCKET`: our own agent, as the binary runs it; or a program that knows nothing of us,
 /// where the repository has one for the conversation.
 fn agent(args: &[OsString]) -> ExitCode {
-    let [_, session, _, door] = args else {
-        return ExitCode::from(2);
+    let [_, _, session, _, door] = args else {
+        return relay(args);
     };
     let name = Path::new(session).file_name().unwrap_or_default().to_string_lossy();
     let script = Path::new("agents").join(format!("{name}.sh"));
@@ -60,6 +60,21 @@ fn agent(args: &[OsString]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `agent relay --session FOLDER`: the tools of a program that is not ours.
+fn relay(args: &[OsString]) -> ExitCode {
+    let [_, _, session] = args else {
+        return ExitCode::from(2);
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let carried = runtime.and_then(|runtime| {
+        let carried = runtime.block_on(agent::relay(Path::new(session)));
+        // Standard input is read in a thread that nothing ends.
+        runtime.shutdown_background();
+        carried
+    });
+    if carried.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// `server SPOOL (live|die)`: starts the attempt whose order is on standard input.

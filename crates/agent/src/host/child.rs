@@ -10,6 +10,7 @@ use std::time::Duration;
 use drivers::driver::Start;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
 
 /// Bytes of one line; what is longer is cut, and counts as one that is not understood.
 const LONGEST_LINE: usize = 8 << 20;
@@ -18,13 +19,15 @@ const MOST_KEPT: usize = 64 << 20;
 /// Bytes of the end of its standard error that are told.
 const LAST_WORDS: usize = 4 << 10;
 
+/// Lines that wait until a program reads them; one that leaves more unread does not listen.
+const MOST_UNREAD: usize = 1_000;
 /// How long output may still come after the process has ended.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// A running program.
 pub(super) struct Child {
     process: tokio::process::Child,
-    input: Option<ChildStdin>,
+    input: Option<mpsc::Sender<String>>,
     output: ChildStdout,
     buffer: Vec<u8>,
     lines: VecDeque<String>,
@@ -95,7 +98,7 @@ impl Child {
         let transcript = std::fs::OpenOptions::new().create(true).append(true).open(session.join("transcript.jsonl"));
         Ok(Self {
             process,
-            input: Some(input),
+            input: Some(speak(input)),
             output,
             buffer: Vec::new(),
             lines: VecDeque::new(),
@@ -110,13 +113,11 @@ impl Child {
         })
     }
 
-    /// Says a line. A program that no longer listens is found out by its end.
-    pub(super) async fn send(&mut self, line: &str) {
-        if let Some(input) = &mut self.input {
-            let said = input.write_all(format!("{line}\n").as_bytes()).await;
-            if said.is_err() || input.flush().await.is_err() {
-                self.input = None;
-            }
+    /// Says a line without waiting until it is read: a program that prints before it reads would wait for us too. One
+    /// that no longer listens is found out by its end.
+    pub(super) fn send(&mut self, line: &str) {
+        if self.input.as_ref().is_some_and(|input| input.try_send(format!("{line}\n")).is_err()) {
+            self.input = None;
         }
     }
 
@@ -206,6 +207,19 @@ impl Child {
         let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
         Left { status, said }
     }
+}
+
+/// Writes what is said, in order, and closes the program's input after the last word.
+fn speak(mut input: ChildStdin) -> mpsc::Sender<String> {
+    let (sender, mut lines) = mpsc::channel::<String>(MOST_UNREAD);
+    tokio::spawn(async move {
+        while let Some(line) = lines.recv().await {
+            if input.write_all(line.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    });
+    sender
 }
 
 /// Keeps the end of what it says on its standard error, and passes it on.

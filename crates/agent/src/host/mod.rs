@@ -6,10 +6,12 @@
 //! its own success does not count: without something handed in, nothing was done.
 
 mod child;
+mod flood;
 mod permits;
 mod plain;
 mod relay;
 mod state;
+mod telling;
 mod tools;
 mod words;
 
@@ -23,13 +25,12 @@ use drivers::{AgentEvent, HandIn, Job};
 
 use crate::AgentError;
 use crate::events::Events;
-use crate::guidance;
 use crate::policy::Policy;
-use crate::prompt;
 use crate::session::SessionFolder;
 use crate::shorten;
 use crate::tools::Desk;
 use child::{Child, Heard};
+pub(crate) use flood::Flood;
 use permits::Permits;
 pub use relay::relay;
 use state::State;
@@ -59,6 +60,7 @@ pub(crate) struct Host<'a> {
     pub(crate) events: Events<'a>,
     /// What a plain command printed, as much as may become something it hands in.
     pub(crate) printed: String,
+    pub(crate) flood: Flood,
 }
 
 /// How one process of the program ended.
@@ -79,11 +81,13 @@ impl Host<'_> {
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
         let counter = Counter::open(&self.path, Arc::clone(&self.desk), &self.job)?;
         let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
-        let mut prompt = self.first_words(&mut state)?;
+        let mut prompt = match state.session {
+            Some(_) => self.news(&state, &counter)?,
+            None => self.all(&counter)?,
+        };
         let mut nudges = 0;
         let mut failures = 0;
         loop {
-            state.write(&self.path)?;
             let (begun_with, resumes) = (state.turns, state.session.is_some());
             match self.once(prompt, &mut state, &counter, &mut permits).await? {
                 Ended::HandedIn(hand_in) => return Ok(hand_in),
@@ -103,8 +107,8 @@ impl Host<'_> {
                     failures += 1;
                     self.say(AgentEvent::Trouble { message: format!("{reason}; it is told to go on") })?;
                     prompt = match &state.session {
-                        Some(_) => words::GO_ON.to_owned(),
-                        None => self.anew(&[])?,
+                        Some(_) => words::AWAY.to_owned(),
+                        None => self.all(&counter)?,
                     };
                 }
                 Ended::ModelFailed(reason) => return Ok(HandIn::ModelFailed { reason }),
@@ -113,38 +117,11 @@ impl Host<'_> {
                     let message = format!("the conversation could not be taken up again ({reason}); a new one begins");
                     self.say(AgentEvent::Trouble { message })?;
                     state.session = None;
-                    prompt = self.anew(&[])?;
+                    prompt = self.all(&counter)?;
                 }
                 Ended::Badly(reason) => return Ok(HandIn::GaveUp { reason }),
             }
         }
-    }
-
-    fn opening(&self) -> Result<String, AgentError> {
-        let opening = prompt::opening(&self.job)?;
-        Ok(words::opening(&opening, &self.program, &tools::names(&self.job)))
-    }
-
-    /// What the program is told first: everything, or what is new since it was last here.
-    fn first_words(&mut self, state: &mut State) -> Result<String, AgentError> {
-        let guidance = guidance::after(&self.folder.guidance(), state.guided)?;
-        state.guided = guidance.last().map_or(state.guided, |last| last.number);
-        let said: Vec<String> = guidance.iter().map(guidance::words).collect();
-        let news = words::news(&self.job, state, &said);
-        state.answers = self.job.answers.len();
-        state.permissions = self.job.permissions.len();
-        match &state.session {
-            Some(_) => Ok(news),
-            None if state.turns == 0 && said.is_empty() => self.opening(),
-            None => self.anew(&said),
-        }
-    }
-
-    /// Everything, for a program that no longer knows what was said and done: also what people answered long ago.
-    fn anew(&self, said: &[String]) -> Result<String, AgentError> {
-        let recap = state::recap(&self.folder.stream());
-        let news = words::news(&self.job, &State::default(), said);
-        Ok(format!("{}\n\n{recap}\n\n{news}", self.opening()?))
     }
 
     async fn once(
@@ -163,14 +140,17 @@ impl Host<'_> {
             Ok(child) => child,
             Err(error) => return Ok(Ended::Badly(format!("`{}` cannot be started: {error}", start.argv[0]))),
         };
-        for line in &start.first {
-            child.send(line).await;
+        if !start.first.is_empty() {
+            child.send(&start.first.join("\n"));
         }
         if start.stdin == Stdin::Closed {
             child.close_input();
         }
         let over = self.listen(&mut child, &mut talk, state, counter, permits).await?;
-        state.turns = talk.turns();
+        if talk.turns() > state.turns {
+            state.turns = talk.turns();
+            state.guided = counter.guided();
+        }
         state.write(&self.path)?;
         let patience = match self.program {
             // It may work on after its last word; the stage's own limit holds.
@@ -233,6 +213,11 @@ impl Host<'_> {
                     continue;
                 }
                 () = at(until) => return Ok(None),
+                // Who watches sees the last words of a program that has fallen silent.
+                () = self.events.due() => {
+                    self.events.flush().map_err(AgentError::Events)?;
+                    continue;
+                }
             };
             let line = match heard {
                 Heard::Line(line) => line,
@@ -243,13 +228,16 @@ impl Host<'_> {
             while let Some(act) = acts.pop_front() {
                 match act {
                     Act::Say(event) => {
+                        if matches!(event, AgentEvent::TurnStarted { .. }) {
+                            self.heard(state, counter)?;
+                        }
                         let turn_over = matches!(event, AgentEvent::TurnCompleted { .. });
                         self.tell(event)?;
                         if turn_over {
-                            acts.extend(self.pass_on_guidance(talk, state)?);
+                            acts.extend(self.pass_on_guidance(talk, counter)?);
                         }
                     }
-                    Act::Send(line) => child.send(&line).await,
+                    Act::Send(line) => child.send(&line),
                     Act::Session(session) => {
                         state.session = Some(session);
                         state.write(&self.path)?;
@@ -264,29 +252,17 @@ impl Host<'_> {
                     }
                     Act::Over(over) => return Ok(Some(over)),
                     Act::Unknown(line) => {
-                        let text = format!("it said: {}", shorten::one_line(&line, 300));
-                        self.say(AgentEvent::Noted { text })?;
+                        if let Some(text) = self.flood.unknown(&line) {
+                            self.say(AgentEvent::Noted { text })?;
+                        }
                     }
                 }
             }
         }
     }
 
-    /// A word of a person reaches a program that listens between two of its turns; another hears it when it hands in.
-    fn pass_on_guidance(&mut self, talk: &mut Talk, state: &mut State) -> Result<Vec<Act>, AgentError> {
-        let mut acts = Vec::new();
-        for word in guidance::after(&self.folder.guidance(), state.guided)? {
-            let Some(told) = talk.tell(&guidance::words(&word)) else { return Ok(acts) };
-            acts.extend(told);
-            state.guided = word.number;
-            state.write(&self.path)?;
-            let text = format!("{} said: {}", word.by, shorten::one_line(&word.text, 400));
-            self.say(AgentEvent::Noted { text })?;
-        }
-        Ok(acts)
-    }
-
     fn tell(&mut self, event: AgentEvent) -> Result<(), AgentError> {
+        let Some(event) = self.flood.pass(event) else { return Ok(()) };
         match event {
             AgentEvent::MessageDelta { turn, text } => {
                 if matches!(self.program, AgentProgram::Command(_)) && self.printed.len() < MOST_PRINTED {

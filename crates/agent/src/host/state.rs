@@ -51,21 +51,21 @@ struct Kept {
 }
 
 /// What was done before, for a program that does not know it: from the events that were kept.
-pub(super) fn recap(stream: &Path) -> String {
+pub(super) fn recap(stream: &Path) -> Option<String> {
     let text = std::fs::read(stream).unwrap_or_default();
     let kept = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Kept>(line).ok());
     let told: Vec<String> = kept.filter_map(|kept| told(&kept.said)).collect();
     if told.is_empty() {
-        return "You were interrupted before you had done anything. Begin.".to_owned();
+        return None;
     }
     let skipped = told.len().saturating_sub(MOST_TOLD);
     let last: Vec<&str> = told.iter().skip(skipped).map(String::as_str).collect();
     let before = if skipped > 0 { format!("({skipped} earlier entries are left out)\n") } else { String::new() };
-    format!(
+    Some(format!(
         "This work was begun before, and its conversation is gone. What is in the workspace is what was done. What \
          happened in it, oldest first:\n\n{before}{}\n\nLook at the workspace, then go on from there.",
         last.join("\n")
-    )
+    ))
 }
 
 fn told(event: &AgentEvent) -> Option<String> {

@@ -2,6 +2,7 @@
 //! connects to the program's standard streams.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use drivers::{HandIn, Job};
@@ -39,6 +40,8 @@ struct Shared {
     session: PathBuf,
     handed: Mutex<Option<HandIn>>,
     handing: Notify,
+    /// The last word of a person that the program was told.
+    guided: AtomicU64,
 }
 
 /// The names of the tools a job offers to a program.
@@ -89,6 +92,7 @@ impl Counter {
             session: session.to_owned(),
             handed: Mutex::default(),
             handing: Notify::new(),
+            guided: AtomicU64::new(0),
         });
         let counter = Self(shared);
         tokio::spawn(serve(listener, counter.clone()));
@@ -146,14 +150,20 @@ impl Counter {
         }
     }
 
-    /// What people said that the program has not been told.
+    /// The program was told what people said up to this number.
+    pub(super) fn told(&self, number: u64) {
+        self.0.guided.fetch_max(number, Ordering::SeqCst);
+    }
+
+    /// The last word of a person that the program was told.
+    pub(super) fn guided(&self) -> u64 {
+        self.0.guided.load(Ordering::SeqCst)
+    }
+
+    /// What people said that the program has not been told; told with this.
     fn unheard(&self) -> Option<String> {
-        let told = super::state::State::read(&self.0.session).guided;
-        let said = guidance::after(&self.0.session.join(drivers::GUIDANCE_FILE), told).ok()?;
-        let last = said.last()?.number;
-        let mut state = super::state::State::read(&self.0.session);
-        state.guided = last;
-        state.write(&self.0.session).ok()?;
+        let said = guidance::after(&self.0.session.join(drivers::GUIDANCE_FILE), self.guided()).ok()?;
+        self.told(said.last()?.number);
         let words: Vec<String> = said.iter().map(guidance::words).collect();
         Some(format!("not handed in yet: {}\n\nThen hand in again.", words.join("\n\n")))
     }

@@ -7,7 +7,7 @@ use super::state::State;
 use crate::prompt::{self, Opening};
 
 /// For a program that gave up because its model was away for a moment.
-pub(super) const GO_ON: &str = "Your model was away for a moment. Go on where you stopped.";
+pub(super) const AWAY: &str = "Your model was away for a moment. Go on where you stopped.";
 
 /// Everything, for a conversation that begins.
 pub(super) fn opening(opening: &Opening, program: &AgentProgram, tools: &[&str]) -> String {
@@ -30,8 +30,14 @@ pub(super) fn opening(opening: &Opening, program: &AgentProgram, tools: &[&str])
     format!("{how}{}\n\n---\n\n{}", opening.system, opening.user)
 }
 
-/// What is new for a conversation that goes on.
-pub(super) fn news(job: &Job, state: &State, said: &[String]) -> String {
+/// The end of whatever is told to a program that has been at work.
+pub(super) const GO_ON: &str = "Go on with the work; when it is done, hand in as you were told.";
+/// What is told when nothing is new.
+pub(super) const INTERRUPTED: &str =
+    "You were interrupted. Look at what is in the workspace, and go on where you stopped.";
+
+/// What is new since a state, one part each.
+pub(super) fn news(job: &Job, state: &State, said: &[String]) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     for answer in job.answers.iter().skip(state.answers) {
         let words = match &answer.answer {
@@ -47,11 +53,7 @@ pub(super) fn news(job: &Job, state: &State, said: &[String]) -> String {
         parts.push(format!("What you handed in was not accepted: {refusal}\nMend it and hand in again."));
     }
     parts.extend(said.iter().cloned());
-    if parts.is_empty() {
-        parts.push("You were interrupted. Look at what is in the workspace, and go on where you stopped.".to_owned());
-    }
-    parts.push("Go on with the work; when it is done, hand in as you were told.".to_owned());
-    parts.join("\n\n")
+    parts
 }
 
 /// What is said to a program that stopped without handing in.

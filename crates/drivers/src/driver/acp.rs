@@ -258,9 +258,10 @@ impl Acp {
     fn count(&mut self, usage: &Value) {
         let of = |names: [&str; 2]| names.iter().find_map(|name| usage[*name].as_u64());
         if let Some(input) = of(["inputTokens", "input_tokens"]) {
-            let cached = of(["cachedReadTokens", "cached_read_tokens"]).unwrap_or(0)
-                + of(["cachedWriteTokens", "cached_write_tokens"]).unwrap_or(0);
-            self.reported.input_tokens = self.reported.input_tokens.max(input + cached);
+            let read = of(["cachedReadTokens", "cached_read_tokens"]).unwrap_or(0);
+            let written = of(["cachedWriteTokens", "cached_write_tokens"]).unwrap_or(0);
+            let all = input.saturating_add(read).saturating_add(written);
+            self.reported.input_tokens = self.reported.input_tokens.max(all);
         }
         if let Some(output) = of(["outputTokens", "output_tokens"]) {
             self.reported.output_tokens = self.reported.output_tokens.max(output);

@@ -128,7 +128,9 @@ impl Claude {
             ("user", _) if !helper => self.results(&value["message"]["content"], now),
             ("stream_event" | "assistant" | "user", _) => Vec::new(),
             ("control_request", _) => ask(&value).map_or_else(|| vec![Act::Unknown(line.to_owned())], |act| vec![act]),
-            ("control_response" | "control_cancel_request" | "keep_alive", _) => Vec::new(),
+            // What is shown to a person at its own screen.
+            ("control_response" | "control_cancel_request" | "keep_alive", _)
+            | ("system", "status" | "thinking_tokens") => Vec::new(),
             ("result", subtype) => self.result(&value, subtype),
             _other => vec![Act::Unknown(line.to_owned())],
         }
@@ -230,7 +232,8 @@ impl Claude {
 /// All tokens that were sent, from the cache or not.
 fn sent(usage: &Value) -> u64 {
     let of = |name: &str| usage[name].as_u64().unwrap_or(0);
-    of("input_tokens") + of("cache_creation_input_tokens") + of("cache_read_input_tokens")
+    let cached = of("cache_creation_input_tokens").saturating_add(of("cache_read_input_tokens"));
+    of("input_tokens").saturating_add(cached)
 }
 
 fn reason(value: &Value) -> String {

@@ -61,6 +61,8 @@ fn call(id: u64, method: &str, params: &Value) -> String {
 pub struct Codex {
     turn: u32,
     in_turn: bool,
+    /// Whether it works on what it was told; what it counts before that was used earlier.
+    working: bool,
     prompt: String,
     workspace: String,
     model: String,
@@ -80,6 +82,7 @@ impl Codex {
         Self {
             turn: brief.turns,
             in_turn: false,
+            working: false,
             prompt: brief.prompt.clone(),
             workspace: brief.workspace.clone(),
             model: brief.model.clone(),
@@ -218,14 +221,17 @@ impl Codex {
                 let words = one_line(params["error"]["message"].as_str().unwrap_or("it failed"), MOST_OUTPUT);
                 vec![Act::Say(AgentEvent::Trouble { message: words })]
             }
+            "turn/started" => {
+                self.working = true;
+                Vec::new()
+            }
             "turn/completed" => vec![Act::Over(over(&params["turn"]))],
             "warning" | "configWarning" | "deprecationNotice" | "guardianWarning" => {
                 let words = params["message"].as_str().or(params["summary"].as_str()).unwrap_or(method);
                 vec![Act::Say(AgentEvent::Noted { text: one_line(words, MOST_INPUT) })]
             }
             // What is shown to a person at its own screen.
-            "turn/started"
-            | "thread/started"
+            "thread/started"
             | "thread/status/changed"
             | "turn/diff/updated"
             | "turn/plan/updated"
@@ -242,6 +248,7 @@ impl Codex {
             | "thread/settings/updated"
             | "item/mcpToolCall/progress"
             | "thread/name/updated"
+            | "thread/goal/cleared"
             | "app/list/updated" => Vec::new(),
             _other => return None,
         };
@@ -291,6 +298,10 @@ impl Codex {
             (count("inputTokens"), count("outputTokens"))
         };
         let ((total_in, total_out), (input_tokens, output_tokens)) = (of("total"), of("last"));
+        if !self.working {
+            self.before = Some((total_in, total_out));
+            return Vec::new();
+        }
         let before =
             self.before.get_or_insert((total_in.saturating_sub(input_tokens), total_out.saturating_sub(output_tokens)));
         self.reported.input_tokens = total_in.saturating_sub(before.0);

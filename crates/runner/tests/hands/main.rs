@@ -6,6 +6,8 @@ mod by_hand;
 mod embeddings;
 mod goal;
 mod mcp;
+mod program;
+mod program_stops;
 mod providers;
 mod staged;
 mod task;

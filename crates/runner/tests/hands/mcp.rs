@@ -114,7 +114,7 @@ fn observations(world: &World, run: &domain::RunId, session: &str) -> Vec<Observ
 }
 
 /// Processes whose command line has this in it.
-fn alive(mark: &str) -> usize {
+pub(crate) fn alive(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     processes
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())

@@ -6,7 +6,8 @@ use std::process::Command as Process;
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    Check, Command, Decide, Decision, Hold, HoldKind, ModelName, Playbook, Run, RunConfig, RunId, Start, TaskBrief,
+    AgentProgram, Check, Command, Decide, Decision, Hold, HoldKind, ModelName, Playbook, Run, RunConfig, RunId, Start,
+    TaskBrief,
 };
 use engine::{Engine, NodeId, Parts, Slots, Store};
 use runner::{ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
@@ -20,6 +21,8 @@ pub(crate) struct World {
     pub(crate) hands: Arc<Hands>,
     /// Holds that went on by themselves.
     pub(crate) passed: Mutex<Vec<Hold>>,
+    /// Programs that play roles in place of our own agent.
+    agents: Mutex<BTreeMap<String, AgentProgram>>,
 }
 
 impl World {
@@ -87,7 +90,30 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default() }
+        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default(), agents: Mutex::default() }
+    }
+
+    /// From now on a role is played by another program.
+    pub(crate) fn cast(&self, role: &str, program: &str) {
+        self.agents.lock().unwrap().insert(role.to_owned(), program.parse().unwrap());
+    }
+
+    /// Files that the repository has from now on.
+    pub(crate) fn commit(&self, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            let path = self.repo().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        git(&self.repo(), &["add", "-A"]);
+        git(&self.repo(), &["commit", "-q", "-m", "files"]);
+    }
+
+    /// Every clock of every run has run out.
+    pub(crate) async fn let_clocks_run_out(&self) {
+        for due in self.store.due_timers(jiff::Timestamp::MAX, 100).unwrap() {
+            self.engine.submit(due.run, Command::TimerFired { timer: due.timer }, None).await.unwrap();
+        }
     }
 
     pub(crate) fn repo(&self) -> PathBuf {
@@ -130,7 +156,7 @@ impl World {
         let config = RunConfig {
             models: roles().map(|role| (role, models[0].clone())).collect(),
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
-            agents: std::collections::BTreeMap::new(),
+            agents: self.agents.lock().unwrap().clone(),
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             task: task.map(Box::new),
