@@ -78,11 +78,7 @@ async fn the_script_of_the_guide_asks_is_answered_and_its_change_is_checked_and_
     let (product, view) =
         worked(&world, "command:./agent.sh", "grep -q 'for everybody' README.md && ! test -e TASK.md").await;
     let hold = &view["hold"];
-    assert_eq!(
-        (&hold["kind"], &hold["question"]["question"]),
-        (&"clarification".into(), &"Who is this for?".into()),
-        "{view}"
-    );
+    assert_eq!((&hold["kind"], &hold["question"]), (&"clarification".into(), &"Who is this for?".into()), "{view}");
     let (status, answer) =
         product.decide(&view, &json!({"decision": "answer", "answer": ["everybody"]})).await.unwrap();
     assert_eq!(status, 200, "{answer}");

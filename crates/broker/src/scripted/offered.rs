@@ -54,6 +54,9 @@ const PROPERTIES: [(&str, &[&str]); 3] = [
 /// some clients run all calls of an answer at the same time.
 pub(super) fn fit_all(ask: &Ask, calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let tools = offered(ask);
+    if is_own(&tools) {
+        return calls;
+    }
     let mut fitted: Vec<ToolCall> = Vec::new();
     let mut commands: Vec<String> = Vec::new();
     for call in calls {
@@ -67,6 +70,22 @@ pub(super) fn fit_all(ask: &Ask, calls: Vec<ToolCall>) -> Vec<ToolCall> {
     }
     fitted.extend(run(&tools, &mut commands));
     fitted
+}
+
+/// Our own agent offers its tools under their own names; a script may call one that was taken away from it.
+fn is_own(tools: &[Offered<'_>]) -> bool {
+    const HANDING_IN: [&str; 9] = [
+        "submit_plan",
+        "submit_scope",
+        "submit_research",
+        "complete_pulse",
+        "complete_review",
+        "ask_questions",
+        "clarify",
+        "reply",
+        "reflect",
+    ];
+    tools.iter().any(|tool| tool.group.is_none() && HANDING_IN.contains(&tool.name))
 }
 
 enum Fitted {
@@ -259,6 +278,13 @@ mod tests {
         let words = json!({"properties": {"command": {"type": "array"}}, "required": ["command"]});
         let codex = ask(Protocol::Responses, json!([{"name": "shell", "parameters": words}]));
         check(&codex, "shell", json!({"command": "ls"}), ("shell", json!({"command": ["bash", "-lc", "ls"]})));
+    }
+
+    #[test]
+    fn a_call_of_our_own_agent_is_left_as_it_is() {
+        let shell = json!({"function": {"name": "shell", "parameters": {"properties": {"command": {}}}}});
+        let own = ask(Protocol::Chat, json!([shell, {"function": {"name": "complete_pulse", "parameters": {}}}]));
+        check(&own, "glob_search", json!({"pattern": "*"}), ("glob_search", json!({"pattern": "*"})));
     }
 
     #[test]
