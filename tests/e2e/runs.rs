@@ -187,7 +187,9 @@ fn kill(world: &World, process: &str) {
         let Ok(command) = std::fs::read(entry.path().join("cmdline")) else { continue };
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
         let is_ours = match process {
-            "agent" => command.contains(" agent work --session") && command.contains(&home) && !command.contains("bwrap"),
+            "agent" => {
+                command.contains(" agent work --session") && command.contains(&home) && !command.contains("bwrap")
+            }
             _ => command.trim_end().ends_with(" shim") && holds_a_file_of(&entry.path(), &home),
         };
         if is_ours && !command.contains(" inside ") {
