@@ -107,6 +107,25 @@ async fn a_script_that_fails_has_crashed_and_is_stuck_with_its_last_words() {
 }
 
 #[tokio::test]
+async fn a_program_that_asks_for_more_than_the_limit_waits_for_money_and_did_not_crash() {
+    let ask = r#"#!/bin/sh
+exec node -e '
+const body = JSON.stringify({ model: process.env.HOLDPOINT_MODEL, max_tokens: 1e7, messages: [] });
+const headers = { "content-type": "application/json" };
+fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", headers, body })
+  .then((answer) => process.exit(answer.ok ? 0 : 1));'
+"#;
+    let world = world(ask);
+    let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
+    let mut body = body(&world, "command:./agent.sh", "true");
+    body["budgetUsd"] = json!(5.0);
+    let run = product.run(None, &body).await.unwrap();
+    let view = product.until(run["id"].as_str().unwrap(), settled).await.unwrap();
+    assert_eq!(view["hold"]["kind"], "budget", "{view}");
+    verified(&world, product).await;
+}
+
+#[tokio::test]
 async fn a_script_that_ends_well_and_changes_nothing_is_not_done() {
     let world = world("#!/bin/sh\necho 'all is done'\n");
     let (product, view) = worked(&world, "command:./agent.sh", "true").await;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Name, program, the protocol in which it asks models; no protocol: it depends on its settings.
-const KNOWN: [(&str, &str, Option<&str>); 9] = [
+const KNOWN: [(&str, &str, Option<&str>); 8] = [
     ("claude", "claude", Some("anthropic")),
     ("codex", "codex", Some("openai")),
     ("gemini", "gemini", Some("gemini")),
@@ -26,7 +26,6 @@ const KNOWN: [(&str, &str, Option<&str>); 9] = [
     ("acp:codex-acp", "codex-acp", Some("openai")),
     ("acp:gemini --acp --skip-trust", "gemini", Some("gemini")),
     ("acp:opencode acp", "opencode", Some("openai")),
-    ("acp:qwen --acp --auth-type openai", "qwen", Some("openai")),
 ];
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -194,24 +194,9 @@ fn settings_for(command: &str, brief: &Brief) -> Settings {
         () if is("codex") => codex::settings(brief),
         () if is("gemini") => gemini::placed(brief),
         () if is("opencode") => opencode::settings_that_ask(brief),
-        () if is("copilot") => (copilot(brief), Vec::new()),
         () => (BTreeMap::new(), Vec::new()),
     };
     (doors(brief).chain(env).collect(), files)
-}
-
-/// GitHub Copilot CLI with a provider of its own. It blanks its key out of all that it prints, so the key is no word that
-/// could stand there.
-fn copilot(brief: &Brief) -> BTreeMap<String, String> {
-    let set = [
-        ("COPILOT_OFFLINE", "true".to_owned()),
-        ("COPILOT_PROVIDER_TYPE", "openai".to_owned()),
-        ("COPILOT_PROVIDER_BASE_URL", format!("{}/openai/v1", brief.broker)),
-        ("COPILOT_PROVIDER_API_KEY", "hp-0000-0000-0000".to_owned()),
-        ("COPILOT_MODEL", brief.model.clone()),
-        ("COPILOT_AUTO_UPDATE", "false".to_owned()),
-    ];
-    set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Variables that many programs look at to find their models.

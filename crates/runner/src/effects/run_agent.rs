@@ -71,7 +71,15 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let kind = brief::kind_of(&job.run, task)?;
-    let handed_in = match read_result(session)? {
+    let result = read_result(session)?;
+    // A program that is not ours does not tell a spent limit from a broken model; the broker's record does.
+    if matches!(result, Some(HandIn::ModelFailed { .. } | HandIn::GaveUp { .. }))
+        && !job.run.program(&task.session.role).is_own()
+        && let Some(spent) = attempt::spent(spool)?
+    {
+        return Ok(spent);
+    }
+    let handed_in = match result {
         Some(handed_in @ HandIn::GaveUp { .. }) => in_file(job, kind, left.as_ref()).unwrap_or(handed_in),
         Some(handed_in) => handed_in,
         None => {
