@@ -214,6 +214,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::AssumptionOverturned { .. }
         | Event::GuidanceGiven { .. }
         | Event::PauseAsked { .. }
+        | Event::SessionTaken { .. }
         | Event::ConversationAdvanced { .. }
         | Event::AgentAnswered { .. }
         | Event::TasksPlanned { .. }

@@ -209,6 +209,7 @@ impl<'a> Reader<'a> {
             | Event::AssumptionOverturned { .. }
             | Event::GuidanceGiven { .. }
             | Event::PauseAsked { .. }
+            | Event::SessionTaken { .. }
             | Event::AgentAnswered { .. }
             | Event::TaskAdded { .. }
             | Event::ChildStarted { .. }

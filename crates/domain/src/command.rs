@@ -50,6 +50,11 @@ pub enum Command {
         /// Who.
         by: Actor,
     },
+    /// Take the conversation of whoever works on the stage to a terminal of one's own; the run waits meanwhile.
+    Attach {
+        /// Who.
+        by: Actor,
+    },
     /// Merge what a task has made although it was not reviewed.
     ForceMerge {
         /// Who.
@@ -269,4 +274,15 @@ pub enum Rejection {
     /// Something is being done that cannot be left half done.
     #[error("not now: {0}")]
     NotNow(&'static str),
+    /// A person has the conversation on their terminal.
+    #[error("`{by}` has taken over the session since {since}")]
+    Attached {
+        /// Who.
+        by: String,
+        /// Since when.
+        since: Timestamp,
+    },
+    /// There is no conversation that could be taken to a terminal.
+    #[error("there is no session to attach to: {0}")]
+    NoSession(&'static str),
 }

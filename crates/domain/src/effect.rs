@@ -91,6 +91,28 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Whether it works on a stage; of these there is one at a time.
+    #[must_use]
+    pub fn works(&self) -> bool {
+        match self {
+            Self::RunAgent(_) | Self::Prove { .. } | Self::CommitArtifact { .. } | Self::Adopt { .. } => true,
+            Self::OpenBranch
+            | Self::OpenChildBranch
+            | Self::StopAgent { .. }
+            | Self::StartChild(_)
+            | Self::MergeChild(_)
+            | Self::TellChild { .. }
+            | Self::TellAgent { .. }
+            | Self::TellParent
+            | Self::Publish { .. }
+            | Self::WriteRecord
+            | Self::Land(_)
+            | Self::PushRemote { .. }
+            | Self::OpenPullRequest { .. }
+            | Self::CleanUp => false,
+        }
+    }
+
     /// One word for logs and for people.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -167,6 +189,8 @@ pub enum Purpose {
         /// What they want to know.
         question: String,
     },
+    /// The conversation on a person's own terminal.
+    Sit,
 }
 
 impl Purpose {

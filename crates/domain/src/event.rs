@@ -201,6 +201,13 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+    /// A person took the conversation of a stage to a terminal of their own.
+    SessionTaken {
+        /// The stage.
+        stage: String,
+        /// Who.
+        by: Actor,
+    },
     /// An agent spoke in a conversation with the person.
     ConversationAdvanced {
         /// In which stage.

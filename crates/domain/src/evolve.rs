@@ -4,7 +4,7 @@ mod goal;
 
 use std::sync::Arc;
 
-use crate::run::{Assumption, Decided, Opened, Pausing, Said};
+use crate::run::{Assumption, Attached, Decided, Opened, Pausing, Said};
 use crate::{
     Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Micros, Note,
     NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, Session, StageState, Step, TaskState, TaskStatus,
@@ -131,6 +131,13 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         Event::GuidanceGiven { stage, text, by } => note(run, NoteKind::Guidance, stage.clone(), text, by),
         Event::AssumptionOverturned { number, answer, by } => overturn(run, *number, answer, by),
         Event::PauseAsked { by, reason } => run.pausing = Some(Pausing { by: by.clone(), reason: reason.clone() }),
+        Event::SessionTaken { stage, by } => {
+            run.attached = Some(Attached { by: by.clone(), since: recorded.at });
+            // Who goes on after a person had it begins with a clean slate.
+            if let Some(state) = stage_state(run, stage) {
+                state.crashes = 0;
+            }
+        }
         Event::ConversationAdvanced { stage, round, message, .. } => {
             run.conversation.push(Said { by: "agent".to_owned(), text: message.clone() });
             if let Some(state) = stage_state(run, stage) {
@@ -445,7 +452,9 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
             if let Some(state) = stage_state(run, &task.stage) {
                 state.begun |= !answers;
             }
-            stage_of(run, &task.stage).map(|stage| Phase::Working { stage, step: Step::Agent, effect: number })
+            let sits = task.purpose == crate::Purpose::Sit;
+            let stage = stage_of(run, &task.stage).filter(|_| !sits);
+            stage.map(|stage| Phase::Working { stage, step: Step::Agent, effect: number })
         }
         Effect::CommitArtifact { stage, .. } | Effect::Adopt { stage } => {
             stage_of(run, stage).map(|stage| Phase::Working { stage, step: Step::TakeIn, effect: number })
@@ -487,6 +496,8 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
     };
     if let Some(phase) = phase {
         run.phase = phase;
+        // Somebody else is at work, or something else is done.
+        run.attached = None;
     }
 }
 

@@ -197,6 +197,8 @@ pub enum AgentEnd {
         /// Which limit it was.
         shortage: Shortage,
     },
+    /// The person left the conversation that they had on their terminal.
+    Left,
 }
 
 /// What an agent handed in.
@@ -247,6 +249,7 @@ impl Outcome {
                 AgentEnd::Crashed { .. } => "crashed",
                 AgentEnd::ModelFailed { .. } => "model_failed",
                 AgentEnd::BudgetSpent { .. } => "budget_spent",
+                AgentEnd::Left => "left",
             },
             Self::Proved { .. } => "proved",
             Self::AgentStopped { .. } => "agent_stopped",
@@ -287,7 +290,8 @@ impl Outcome {
                 | AgentEnd::Answered { .. }
                 | AgentEnd::Reflected { .. }
                 | AgentEnd::NeedsTime { .. }
-                | AgentEnd::NeedsPermission { .. } => None,
+                | AgentEnd::NeedsPermission { .. }
+                | AgentEnd::Left => None,
             },
             Self::NotLanded { reason, .. }
             | Self::PushRefused { reason }

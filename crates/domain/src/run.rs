@@ -70,6 +70,8 @@ pub struct Run {
     pub rewind: Option<String>,
     /// The stage a person works on themselves.
     pub taken_over: Option<String>,
+    /// Who has the stage's conversation on a terminal of their own.
+    pub attached: Option<Attached>,
     /// Whether a person said at the end that it shall be merged.
     pub merge_approved: bool,
     /// Whether the person wants a pull request instead of a merge.
@@ -190,6 +192,15 @@ pub struct Pausing {
     pub by: Actor,
     /// Why.
     pub reason: Option<String>,
+}
+
+/// A conversation on a person's own terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// Whose.
+    pub by: Actor,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// Where a run stands.
@@ -463,6 +474,7 @@ impl Run {
             pausing: None,
             rewind: None,
             taken_over: None,
+            attached: None,
             merge_approved: false,
             wants_pr: false,
             pull_request: None,
@@ -569,6 +581,12 @@ impl Run {
             | Effect::PushRemote { .. }
             | Effect::CleanUp => None,
         })
+    }
+
+    /// The conversation that a person has on their terminal: the number of its effect and what was asked for.
+    #[must_use]
+    pub fn sitting(&self) -> Option<(u32, &AgentTask)> {
+        self.agent().filter(|(_, task)| task.purpose == crate::Purpose::Sit)
     }
 
     /// The newest artifact of a kind.

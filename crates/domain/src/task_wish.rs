@@ -193,6 +193,7 @@ impl TaskSession {
         match &run.phase {
             Phase::Working { step: Step::Agent, .. } => Self::Active,
             Phase::Delegating { .. } => Self::Active,
+            Phase::Holding { .. } if run.sitting().is_some() => Self::Active,
             Phase::Holding { hold } if hold.kind == HoldKind::Stuck && crashed => Self::Crashed,
             Phase::Unopened
             | Phase::Opening { .. }

@@ -287,8 +287,12 @@ fn task_word(state: &str) -> &'static str {
     TaskWord::told("task", status, kind, stage).map_or("none", TaskWord::word)
 }
 
-/// What people may do beyond the map: force a merge, send finished work back, take an assumption back.
+/// What people may do beyond the map: force a merge, send finished work back, take an assumption back, take a waiting
+/// conversation to their terminal.
 fn is_a_persons_own(row: &Transition) -> bool {
+    if row.because == Because::Pause && row.from.contains(": ") {
+        return true;
+    }
     let sent_back = row.from == "agent-review: review" && row.because == Because::Decided("reject");
     row.because == Because::Decided("force_merge") || row.because == Because::Overturn || sent_back
 }

@@ -41,6 +41,7 @@ impl Marks {
                 | Event::AssumptionOverturned { .. }
                 | Event::GuidanceGiven { .. }
                 | Event::PauseAsked { .. }
+                | Event::SessionTaken { .. }
                 | Event::ConversationAdvanced { .. }
                 | Event::AgentAnswered { .. }
                 | Event::TasksPlanned { .. }
@@ -111,6 +112,7 @@ pub(crate) fn project(
         | Event::AssumptionOverturned { .. }
         | Event::GuidanceGiven { .. }
         | Event::PauseAsked { .. }
+        | Event::SessionTaken { .. }
         | Event::ConversationAdvanced { .. }
         | Event::AgentAnswered { .. }
         | Event::TasksPlanned { .. }

@@ -162,7 +162,8 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
         },
         Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone() },
         Event::GuidanceGiven { stage: stage.clone(), text: "no new crates".to_owned(), by: by.clone() },
-        Event::PauseAsked { by, reason: Some("lunch".to_owned()) },
+        Event::PauseAsked { by: by.clone(), reason: Some("lunch".to_owned()) },
+        Event::SessionTaken { stage: "building".to_owned(), by },
         Event::ConversationAdvanced {
             stage: stage.clone(),
             round: 1,

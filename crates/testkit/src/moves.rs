@@ -24,6 +24,11 @@ pub fn moves(run: &Run) -> Vec<Command> {
     if !run.is_ended() && !settling {
         all.push(Command::Pause { by: by.clone(), reason: None });
     }
+    // Taken from a pause it leads where it leads from the agent at work.
+    let paused = run.hold().is_some_and(|hold| hold.kind == domain::HoldKind::Paused);
+    if !run.is_ended() && !settling && !paused {
+        all.push(Command::Attach { by: by.clone() });
+    }
     if !run.is_ended() && !settling && run.opened().playbook.may_be_forced() {
         all.push(Command::ForceMerge { by: by.clone(), reason: None, shown: None });
     }
@@ -92,7 +97,9 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
     let text = || "no".to_owned();
     let n = u64::from(number);
     match effect {
-        Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. }, .. }) => vec![agent(crashed())],
+        Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. } | Purpose::Sit, .. }) => {
+            vec![agent(crashed())]
+        }
         Effect::RunAgent(task) => agent_ends(run, number, task),
         Effect::Prove { commit, .. } => {
             vec![Outcome::Proved { proof: domain::Proof { commit: commit.clone(), ..samples::proof(n, 1) } }]

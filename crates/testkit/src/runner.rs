@@ -76,6 +76,7 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
         Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. }, .. }) => {
             ended(AgentEnd::Answered { text: "because".to_owned() })
         }
+        Effect::RunAgent(AgentTask { purpose: Purpose::Sit, .. }) => ended(AgentEnd::Left),
         Effect::RunAgent(task) => submit(run, &task.stage, n),
         Effect::Prove { commit, .. } => {
             Outcome::Proved { proof: domain::Proof { commit: commit.clone(), ..samples::proof(n, 0) } }

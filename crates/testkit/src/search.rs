@@ -188,7 +188,7 @@ fn because(command: &Command) -> Because {
         Command::Decide(decide) if matches!(decide.decision, Decision::Cancel { .. }) => Because::Cancel,
         Command::Decide(decide) => Because::Decided(decide.decision.kind().word()),
         Command::TimerFired { .. } => Because::Clock,
-        Command::Pause { .. } => Because::Pause,
+        Command::Pause { .. } | Command::Attach { .. } => Because::Pause,
         Command::Overturn { .. } => Because::Overturn,
         Command::Cancel { .. } => Because::Cancel,
         Command::ForceMerge { .. } => Because::Decided("force_merge"),
@@ -209,6 +209,7 @@ fn word(command: &Command) -> String {
         Command::Start(_) => "start".to_owned(),
         Command::TimerFired { .. } => "clock".to_owned(),
         Command::Pause { .. } => "pause".to_owned(),
+        Command::Attach { .. } => "attach".to_owned(),
         Command::Guide { .. } => "guide".to_owned(),
         Command::Overturn { .. } => "overturn".to_owned(),
         Command::Cancel { .. } => "CANCEL".to_owned(),
@@ -289,7 +290,7 @@ fn key(run: &Run) -> String {
         run.visible(),
         open(run),
         run.rewind,
-        run.taken_over,
+        (&run.taken_over, run.attached.is_some()),
         tasks(run)
     )
 }

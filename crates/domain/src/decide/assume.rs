@@ -28,7 +28,12 @@ pub(super) fn overturn(draft: &mut Draft, number: u32, answer: Vec<String>, by: 
             }
             stage::begin(draft, index);
         }
-        Phase::Delegating { .. } | Phase::Holding { .. } => stage::begin(draft, index),
+        Phase::Delegating { .. } | Phase::Holding { .. } => {
+            if let Some((target, _)) = agent {
+                draft.request(Effect::StopAgent { target });
+            }
+            stage::begin(draft, index);
+        }
         // What is being done ends first; the next step then goes back.
         Phase::Unopened
         | Phase::Opening { .. }

@@ -292,7 +292,12 @@ pub(super) fn ask_goal(draft: &mut Draft, index: usize, summary: &str) {
 /// A person paused the run, or works on it themselves.
 pub(super) fn ask_paused(draft: &mut Draft, index: usize) {
     let run = &draft.run;
+    let role = &run.stage(index).role;
     let summary = match (&run.taken_over, &run.pausing) {
+        _ if run.attached.is_some() => {
+            let name = run.attached.as_ref().map(|attached| attached.by.name.as_str()).unwrap_or_default();
+            format!("{name} has taken over the session of the {role}; it goes on when it is handed back")
+        }
         (Some(_), _) => {
             format!("you have it: work on `{}` in your repository, commit, then resume", run.opened().branch)
         }

@@ -1,6 +1,7 @@
 //! `decide`: what would change. Routes each command to the file named after what can happen.
 
 mod assume;
+mod attach;
 mod cancel;
 mod clarify;
 mod converse;
@@ -46,6 +47,7 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::Pause { by, reason } => pause::pause(&mut draft, by, reason)?,
         Command::Guide { text, by } => guide::guide(&mut draft, text, by)?,
         Command::Overturn { assumption, answer, by } => assume::overturn(&mut draft, assumption, answer, by)?,
+        Command::Attach { by } => attach::attach(&mut draft, by)?,
         Command::ForceMerge { by, reason, shown } => force::merge(&mut draft, by, reason, shown)?,
         Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
     }
@@ -67,6 +69,12 @@ impl Draft {
     }
 
     fn request(&mut self, effect: Effect) {
+        // Whoever else is to work on the run ends a person's conversation first.
+        if effect.works()
+            && let Some((target, _)) = self.run.sitting()
+        {
+            self.request(Effect::StopAgent { target });
+        }
         let number = self.run.effects_requested + 1;
         self.record(Event::EffectRequested { number, effect });
     }

@@ -1,6 +1,6 @@
 //! Pausing: at once where an agent works, otherwise as soon as what is being done ends.
 
-use super::{Draft, delegate, hold, stage};
+use super::{Draft, attach, delegate, hold, stage};
 use crate::{Actor, Effect, Event, Phase, Purpose, Rejection};
 
 pub(super) fn pause(draft: &mut Draft, by: Actor, reason: Option<String>) -> Result<(), Rejection> {
@@ -48,7 +48,10 @@ pub(super) fn pause(draft: &mut Draft, by: Actor, reason: Option<String>) -> Res
 }
 
 /// A person says: go on. What they did on the branch themselves is taken up first.
-pub(super) fn resume(draft: &mut Draft, index: usize) {
+pub(super) fn resume(draft: &mut Draft, index: usize, by: &str) {
+    if draft.run.attached.is_some() {
+        return attach::hand_back(draft, index, by);
+    }
     if draft.run.taken_over.is_some() {
         let stage = draft.run.stage(index).name.clone();
         return draft.request(Effect::Adopt { stage });

@@ -40,7 +40,7 @@ pub(super) fn submitted(draft: &mut Draft, index: usize, submission: Submission)
             if number < of { stage::go_on(draft, index) } else { stage::gate(draft, index) }
         }
         (None, Purpose::Iterate { .. }) => pursue::met(draft, index),
-        (None, Purpose::Stage | Purpose::Answer { .. }) => stage::gate(draft, index),
+        (None, Purpose::Stage | Purpose::Answer { .. } | Purpose::Sit) => stage::gate(draft, index),
     }
 }
 

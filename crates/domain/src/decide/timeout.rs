@@ -19,7 +19,9 @@ fn stop(draft: &mut Draft, index: usize) {
     draft.request(Effect::StopAgent { target });
     match purpose {
         Purpose::Answer { question } => hold::answered(draft, index, question, "(no answer came in time)"),
-        Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => hold::ask_timeout(draft, index, None),
+        Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Sit => {
+            hold::ask_timeout(draft, index, None);
+        }
     }
 }
 

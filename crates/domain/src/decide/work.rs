@@ -166,10 +166,13 @@ fn published(draft: &mut Draft, effect: &Effect) {
 
 fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
     let Some(index) = draft.run.current_stage() else { return };
-    if let Effect::RunAgent(task) = effect
-        && let Purpose::Answer { question } = &task.purpose
-    {
-        return hold::answered(draft, index, question.clone(), &answer_of(&end));
+    if let Effect::RunAgent(task) = effect {
+        match &task.purpose {
+            Purpose::Answer { question } => return hold::answered(draft, index, question.clone(), &answer_of(&end)),
+            // However it ended: the run waits until the person hands it back.
+            Purpose::Sit => return,
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => {}
+        }
     }
     match end {
         AgentEnd::Submitted(submission) => submitted::submitted(draft, index, *submission),
@@ -183,6 +186,7 @@ fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
         AgentEnd::ModelFailed { reason } => hold::ask_model(draft, index, &reason),
         AgentEnd::QuotaSpent { reason, resets_at } => hold::ask_quota(draft, index, &reason, resets_at),
         AgentEnd::BudgetSpent { reason, shortage } => hold::ask_budget(draft, index, &reason, shortage),
+        AgentEnd::Left => crashed(draft, index, "a person left a conversation that they did not have".to_owned()),
     }
 }
 
@@ -198,7 +202,8 @@ fn answer_of(end: &AgentEnd) -> String {
         | AgentEnd::Said { .. }
         | AgentEnd::Reflected { .. }
         | AgentEnd::NeedsTime { .. }
-        | AgentEnd::NeedsPermission { .. } => "(no answer: the agent did something else)".to_owned(),
+        | AgentEnd::NeedsPermission { .. }
+        | AgentEnd::Left => "(no answer: the agent did something else)".to_owned(),
     }
 }
 

@@ -140,6 +140,7 @@ impl Checker {
             Event::AssumptionOverturned { by, .. }
             | Event::GuidanceGiven { by, .. }
             | Event::PauseAsked { by, .. }
+            | Event::SessionTaken { by, .. }
             | Event::RunCancelled { by, .. }
             | Event::RunStarted { by, .. } => self.named(recorded, by),
             Event::MergeForced { commit, by, .. } => {
@@ -201,7 +202,7 @@ impl Checker {
         if let Effect::StopAgent { target } = effect {
             self.seen.stopped.insert(*target);
         }
-        if works(effect) && self.run.open_effects.values().any(works) {
+        if effect.works() && self.run.open_effects.values().any(Effect::works) {
             self.broken(recorded, 13, "two attempts at once");
         }
         if let Effect::RunAgent(task) = effect
@@ -291,7 +292,7 @@ impl Checker {
         if hold.id.0 != recorded.sequence {
             self.broken(recorded, 5, "a hold is named by the event that placed it");
         }
-        if self.run.open_effects.values().any(works) {
+        if self.run.open_effects.values().any(Effect::works) {
             self.broken(recorded, 13, "a person is asked while the stage is worked on");
         }
     }
@@ -302,26 +303,5 @@ impl Checker {
         if !self.seen.fired.insert(hold) || !current {
             self.broken(recorded, 21, format!("the deadline of hold {hold} came twice, or to another hold"));
         }
-    }
-}
-
-/// Effects that work on a stage; of these there is one at a time.
-fn works(effect: &Effect) -> bool {
-    match effect {
-        Effect::RunAgent(_) | Effect::Prove { .. } | Effect::CommitArtifact { .. } | Effect::Adopt { .. } => true,
-        Effect::OpenBranch
-        | Effect::OpenChildBranch
-        | Effect::StopAgent { .. }
-        | Effect::StartChild(_)
-        | Effect::MergeChild(_)
-        | Effect::TellChild { .. }
-        | Effect::TellAgent { .. }
-        | Effect::TellParent
-        | Effect::Publish { .. }
-        | Effect::WriteRecord
-        | Effect::Land(_)
-        | Effect::PushRemote { .. }
-        | Effect::OpenPullRequest { .. }
-        | Effect::CleanUp => false,
     }
 }

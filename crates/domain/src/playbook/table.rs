@@ -192,6 +192,25 @@ impl Table<'_> {
         if self.playbook.when_stuck == WhenStuck::Fail {
             self.add(&stage.name, ended(Ending::Failed), Because::Work);
         }
+        self.attach(stage);
+    }
+
+    /// A person takes the conversation to a terminal of their own.
+    fn attach(&mut self, stage: &Stage) {
+        if !matches!(stage.work, Work::Produce { .. } | Work::Judge { .. }) {
+            return;
+        }
+        let kinds = [
+            HoldKind::Stuck,
+            HoldKind::Clarification,
+            HoldKind::Permission,
+            HoldKind::Timeout,
+            HoldKind::Model,
+            HoldKind::Quota,
+        ];
+        for kind in kinds {
+            self.add(&held(&stage.name, kind), &held(&stage.name, HoldKind::Paused), Because::Pause);
+        }
     }
 
     /// A FAIL goes back by itself while there are rounds, or asks.

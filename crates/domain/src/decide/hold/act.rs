@@ -158,7 +158,7 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision, by
             let commit = draft.run.head.clone().expect("a stage starts only after the branch was created");
             draft.request(Effect::Publish { commit });
         }
-        Decision::Resume => pause::resume(draft, index),
+        Decision::Resume => pause::resume(draft, index, by),
         Decision::Cancel { .. } => {}
     }
 }
