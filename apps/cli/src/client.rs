@@ -6,11 +6,11 @@ use reqwest::{Method, RequestBuilder, Response, header};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
-    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, BatchRequest, BatchView, CancelRequest,
-    ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView, MessageRequest,
-    ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewRun, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
-    TaskRunView, TaskUpdate, VariantsRequest, WhyView,
+    AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView,
+    MessageRequest, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewRun, OverturnRequest, PauseRequest,
+    PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView,
+    SpendCall, TaskMerge, TaskRunView, TaskUpdate, VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -100,6 +100,10 @@ impl Client {
 
     pub(crate) async fn pause(&self, run: &str, request: &PauseRequest) -> Result<RunView, Failure> {
         self.post(&of_run(run, "/pause"), request).await
+    }
+
+    pub(crate) async fn attach(&self, run: &str) -> Result<AttachView, Failure> {
+        self.post(&of_run(run, "/attach"), &AttachRequest {}).await
     }
 
     pub(crate) async fn resume(&self, run: &str, request: &ResumeRequest) -> Result<RunView, Failure> {

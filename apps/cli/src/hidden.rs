@@ -35,6 +35,25 @@ pub(crate) fn agent(session: PathBuf, door: &Path) -> ExitCode {
     }
 }
 
+/// The same conversation on a person's terminal.
+pub(crate) fn sit(session: PathBuf, door: &Path) -> ExitCode {
+    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned() };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let mut out = std::io::stdout();
+        let sat = runtime.block_on(agent::sit(options, &mut out)).map_err(|error| chain(&error));
+        runtime.shutdown_background();
+        sat
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            Report { format: Format::Human }.note(&message);
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Carries the streams of a tool server between an agent program and its host.
 pub(crate) fn relay(session: &Path) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -15,6 +15,7 @@ mod screen;
 mod session;
 mod settings;
 mod start;
+mod tmux;
 mod watch;
 
 use clap::Parser as _;
@@ -34,6 +35,7 @@ fn main() -> std::process::ExitCode {
         Command::Shim => return hidden::shim(),
         Command::Inside { arguments } => return hidden::inside(arguments),
         Command::Agent(AgentPart::Work { session, door }) => return hidden::agent(session, &door),
+        Command::Agent(AgentPart::Sit { session, door }) => return hidden::sit(session, &door),
         Command::Agent(AgentPart::Relay { session }) => return hidden::relay(&session),
         other => cli.command = other,
     }

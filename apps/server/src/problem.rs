@@ -148,6 +148,10 @@ impl From<Rejection> for Failure {
             Rejection::DigestChanged => conflict("digest_changed", "look at what is there now and decide again"),
             Rejection::NotForced => conflict("not_a_task", "decide on what it waits for"),
             Rejection::NothingToMerge => conflict("nothing_to_merge", "wait until its worker has handed over"),
+            Rejection::Attached { .. } => {
+                conflict("attached", "wait until it is handed back, or take it back with `holdpoint resume`")
+            }
+            Rejection::NoSession(_) => conflict("no_session", "see `holdpoint why` for what it waits for"),
             Rejection::NotNow(_) => conflict("not_now", "ask again in a moment"),
             Rejection::ChildNotOpen
             | Rejection::EffectNotOpen(_)

@@ -21,6 +21,8 @@ pub trait Shelf: Send + Sync + 'static {
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
     /// Says to the agent at work what people said to it.
     fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a>;
+    /// Where a person's terminal is reached, while a run's conversation is on one.
+    fn terminal(&self, run: &Run) -> Option<std::path::PathBuf>;
     /// Has a question about a repository answered, by an agent that may only read.
     fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_>;
 }
@@ -46,6 +48,10 @@ impl Shelf for Hands {
 
     fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a> {
         Box::pin(Hands::pass_on(self, run))
+    }
+
+    fn terminal(&self, run: &Run) -> Option<std::path::PathBuf> {
+        Hands::terminal(self, run)
     }
 
     fn discuss(&self, talk: Talk, watch: Watch) -> Talking<'_> {

@@ -68,6 +68,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         reflections: Vec::new(),
         goal: None,
         pull_request: None,
+        attached: None,
         checkpoints: Vec::new(),
         version: row.version,
     }

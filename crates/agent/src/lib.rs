@@ -33,7 +33,7 @@ mod turns;
 mod work;
 mod workspace;
 
-pub use host::relay;
+pub use host::{Rose, relay, sit, take_seat};
 pub use model::ClientError;
 pub use run::{AgentError, Options, run, run_to};
 pub use session::SessionError;

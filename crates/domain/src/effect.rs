@@ -267,6 +267,20 @@ pub struct Session {
     pub attempt: u32,
 }
 
+impl Session {
+    /// The name of its window for people: `worker`, `review-1`, `worker-2`, `planner`, …
+    #[must_use]
+    pub fn window(&self) -> String {
+        match self.role.as_str() {
+            "reviewer" | "validator" => format!("review-{}", self.visit),
+            "implementer" | "worker" if self.visit == 1 => "worker".to_owned(),
+            "implementer" | "worker" => format!("worker-{}", self.visit),
+            role if self.visit == 1 => role.to_owned(),
+            role => format!("{role}-{}", self.visit),
+        }
+    }
+}
+
 /// How the branch gets into its base.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

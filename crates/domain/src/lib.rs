@@ -64,8 +64,8 @@ pub use program::AgentProgram;
 pub use reflection::Reflection;
 pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
 pub use run::{
-    Answer, Assumption, Attached, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run, Said, Spend,
-    StageState, Step, Timer, TimerKind,
+    Answer, Assumption, Attached, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run,
+    Said, Spend, StageState, Step, Timer, TimerKind,
 };
 pub use status::{Status, TaskWord};
 pub use task::{TaskState, TaskStatus};

@@ -14,6 +14,7 @@ mod skill;
 pub mod task_md;
 mod window;
 
+pub use driver::TERMINAL_SOCKET;
 pub use event::AgentEvent;
 pub use guidance::{GUIDANCE_FILE, Guidance};
 pub use hand_in::{

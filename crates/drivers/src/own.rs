@@ -22,6 +22,12 @@ impl Own {
         [program, "agent", "work", "--session", session, "--door", door].map(str::to_owned).to_vec()
     }
 
+    /// The same conversation on a person's terminal.
+    #[must_use]
+    pub fn sitting(program: &str, session: &str, door: &str) -> Vec<String> {
+        [program, "agent", "sit", "--session", session, "--door", door].map(str::to_owned).to_vec()
+    }
+
     /// Decodes one line of standard output.
     #[must_use]
     pub fn decode(line: &str) -> Decoded {

@@ -104,7 +104,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         iteration: desk.iteration(paths),
         question: match &task.purpose {
             Purpose::Answer { question } => Some(question.clone()),
-            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } => None,
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Sit => None,
         },
         memory: desk.memory()?,
         past: desk.past()?,
@@ -205,7 +205,7 @@ impl Desk<'_> {
                 | JobKind::Handoff
                 | JobKind::Lead
                 | JobKind::Pursue,
-                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. },
+                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. } | Purpose::Sit,
             ) => true,
         };
         let made = self.made();
@@ -265,7 +265,7 @@ impl Desk<'_> {
                 Purpose::Pulse { number: now } if number < now => " [done]",
                 Purpose::Pulse { number: now } if number == now => " [now]",
                 Purpose::Pulse { .. } => " [later]",
-                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. } => "",
+                Purpose::Stage | Purpose::Iterate { .. } | Purpose::Answer { .. } | Purpose::Sit => "",
             };
             let word = if worked { format!(" [{}]", state.status.word()) } else { stands.to_owned() };
             text.push_str(&format!("\n{number}. `{}`{word} {}", state.task.id, state.task.title));
@@ -302,7 +302,7 @@ impl Desk<'_> {
             Purpose::Iterate { number } => number,
             // Who answers for the work is told how far it is.
             Purpose::Answer { .. } => state.iterations,
-            Purpose::Stage | Purpose::Pulse { .. } => return None,
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Sit => return None,
         };
         let granted = state.iterations_granted;
         let earlier = goal::condensed(&self.run.reflections);

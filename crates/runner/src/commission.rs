@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{AgentProgram, AgentTask};
+use domain::{AgentProgram, AgentTask, Purpose};
 use drivers::{JOB_FILE, RESULT_FILE};
 use engine::{Job, boundary};
 
@@ -91,7 +91,12 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         session,
         extra_ro: hands.mcp.readable(&task.session.role),
         hide: vec![hands.paths.home().to_owned()],
-        argv: drivers::Own::argv(HOLDPOINT, &session_text, DOOR),
+        argv: match task.purpose {
+            Purpose::Sit => drivers::Own::sitting(HOLDPOINT, &session_text, DOOR),
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Answer { .. } => {
+                drivers::Own::argv(HOLDPOINT, &session_text, DOOR)
+            }
+        },
         env: variables(&run.program(&task.session.role)),
         tier: TierChoice::Best,
         grant,

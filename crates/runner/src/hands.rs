@@ -104,6 +104,13 @@ impl Hands {
         &self.models
     }
 
+    /// Where a person's terminal is reached, while a run's conversation is on one.
+    #[must_use]
+    pub fn terminal(&self, run: &domain::Run) -> Option<PathBuf> {
+        let (_, task) = run.sitting()?;
+        Some(self.paths.session(&run.id, &task.session).join(drivers::TERMINAL_SOCKET))
+    }
+
     /// Does blocking work for a run. The run's lane is held until the work itself ends, also when its waiter left.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,

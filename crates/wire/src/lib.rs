@@ -27,8 +27,8 @@ pub use model::{
 };
 pub use problem::{Fault, Problem};
 pub use request::{
-    AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, NewTask,
-    OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, TaskMerge, TaskUpdate,
+    AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,
+    NewTask, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, TaskMerge, TaskUpdate,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{
@@ -36,6 +36,6 @@ pub use task::{
     TaskEventView, TaskRunView, TaskView,
 };
 pub use view::{
-    ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookProblem, PlaybookView,
-    QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,
+    ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, EventView, FileChangeView, HoldView,
+    PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,
 };

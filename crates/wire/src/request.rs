@@ -205,6 +205,11 @@ pub struct PauseRequest {
     pub reason: Option<String>,
 }
 
+/// A wish for an agent's conversation on one's own terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AttachRequest {}
+
 /// The end of a pause.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -99,6 +99,9 @@ pub struct RunView {
     /// Where its pull request is. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<String>,
+    /// Who has an agent's session on a terminal of their own. Only in single views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<AttachedView>,
     /// Named steps on its way, its children's too. Only where one run is asked for by its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointView>,
@@ -436,4 +439,29 @@ pub struct ServerInfo {
     pub pid: u32,
     /// Its version.
     pub version: String,
+}
+
+/// An agent's conversation on a person's own terminal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachView {
+    /// Socket of the terminal on the server's machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<String>,
+    /// Name of its window: `worker`, `review-1`, `worker-2`, …
+    pub window: String,
+    /// The run.
+    pub run: RunView,
+}
+
+/// Who has an agent's session on a terminal of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachedView {
+    /// Who.
+    pub by: String,
+    /// Since when.
+    pub since: String,
+    /// Whether the session is there, or was left and not handed back.
+    pub active: bool,
 }

@@ -4,6 +4,7 @@ pub(crate) mod agent;
 mod answer;
 mod approve;
 mod artifact;
+mod attach;
 mod batch;
 mod cancel;
 mod channel;
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Decide(decide::Arguments),
     /// Let a run wait
     Pause(pause::Arguments),
+    /// Take over an agent's session in a terminal of your own, in tmux; the run waits until you hand it back
+    Attach(attach::Arguments),
     /// Let a paused run go on
     Resume(resume::Arguments),
     /// Say that an assumption was wrong, and what is right
@@ -157,6 +160,13 @@ pub(crate) enum AgentPart {
         door: PathBuf,
     },
     #[command(hide = true)]
+    Sit {
+        #[arg(long)]
+        session: PathBuf,
+        #[arg(long)]
+        door: PathBuf,
+    },
+    #[command(hide = true)]
     Relay {
         #[arg(long)]
         session: PathBuf,
@@ -181,6 +191,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Reject(arguments) => reject::run(arguments, session).await,
         Command::Answer(arguments) => answer::run(arguments, session).await,
         Command::Decide(arguments) => decide::run(arguments, session).await,
+        Command::Attach(arguments) => attach::run(arguments, session).await,
         Command::Pause(arguments) => pause::run(arguments, session).await,
         Command::Resume(arguments) => resume::run(arguments, session).await,
         Command::Overturn(arguments) => overturn::run(arguments, session).await,
@@ -206,7 +217,9 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Verify => verify::run(session),
         Command::Agent(AgentPart::List) => agent::list(session).await,
         Command::Agent(AgentPart::Test { name }) => agent::test(&name, session).await,
-        Command::Shim | Command::Inside { .. } | Command::Agent(AgentPart::Work { .. } | AgentPart::Relay { .. }) => {
+        Command::Shim
+        | Command::Inside { .. }
+        | Command::Agent(AgentPart::Work { .. } | AgentPart::Sit { .. } | AgentPart::Relay { .. }) => {
             Err(Failure::usage("this is a part of the program, not a command", "see `holdpoint --help`"))
         }
     }

@@ -228,6 +228,7 @@ pub(crate) mod sample {
             reflections: Vec::new(),
             goal: None,
             pull_request: None,
+            attached: None,
             checkpoints: Vec::new(),
             version: 17,
         }

@@ -5,8 +5,8 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId};
 use wire::{
-    ApproveRequest, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest, PauseRequest, RequestChanges,
-    ResumeRequest, RunView,
+    ApproveRequest, AttachRequest, AttachView, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest,
+    PauseRequest, RequestChanges, ResumeRequest, RunView,
 };
 
 use super::Refusals;
@@ -93,6 +93,37 @@ pub(super) async fn pause(
     let key = key(&headers, &format!("pause:{run}"))?;
     let receipt = app.engine.submit(run, Command::Pause { by, reason: request.reason }, key).await?;
     Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// Takes the conversation of the agent at work to the person's own terminal; the run waits until it is handed back by
+/// `resume`. Asked again by who has it, it says where the terminal is.
+#[utoipa::path(post, path = "/{id}/attach", tag = "decisions", operation_id = "attach_run",
+    params(("id" = String, Path)), request_body = AttachRequest,
+    responses((status = 200, body = AttachView), Refusals))]
+pub(super) async fn attach(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(AttachRequest {}): Sent<AttachRequest>,
+) -> Result<Json<AttachView>, Failure> {
+    let run = app.load(&id).await?;
+    let mine = run.attached.as_ref().is_some_and(|attached| attached.by.name == by.name);
+    if mine && run.sitting().is_some() {
+        return Ok(Json(attached(&app, &run)));
+    }
+    let key = key(&headers, &format!("attach:{}.{}", run.id, run.version))?;
+    let receipt = app.engine.submit(run.id.clone(), Command::Attach { by }, key).await?;
+    Ok(Json(attached(&app, &receipt.run)))
+}
+
+fn attached(app: &App, run: &Run) -> AttachView {
+    let session = run.sitting().map(|(_, task)| task.session.clone());
+    AttachView {
+        terminal: app.shelf.terminal(run).map(|path| path.display().to_string()),
+        window: session.map_or_else(|| "shell".to_owned(), |session| session.window()),
+        run: to_wire::run(run),
+    }
 }
 
 /// Lets a paused run go on.

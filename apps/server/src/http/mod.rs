@@ -87,6 +87,7 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(decisions::decide))
         .routes(routes!(decisions::cancel))
         .routes(routes!(decisions::pause))
+        .routes(routes!(decisions::attach))
         .routes(routes!(decisions::resume))
         .routes(routes!(decisions::overturn))
         .routes(routes!(decisions::message))

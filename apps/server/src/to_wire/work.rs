@@ -36,6 +36,11 @@ pub(super) fn add(view: &mut RunView, run: &Run) {
     };
     view.reflections = run.reflections.iter().map(reflection).collect();
     view.pull_request.clone_from(&run.pull_request);
+    view.attached = run.attached.as_ref().map(|attached| wire::AttachedView {
+        by: attached.by.name.clone(),
+        since: attached.since.to_string(),
+        active: run.sitting().is_some(),
+    });
 }
 
 fn task(state: &TaskState, groups: &[Vec<String>]) -> TaskView {

@@ -10,6 +10,8 @@ mod flood;
 mod permits;
 mod plain;
 mod relay;
+mod seat;
+mod sit;
 mod state;
 mod telling;
 mod tools;
@@ -33,6 +35,8 @@ use child::{Child, Heard};
 pub(crate) use flood::Flood;
 use permits::Permits;
 pub use relay::relay;
+pub use seat::{Rose, take_seat};
+pub use sit::sit;
 use state::State;
 use tools::Counter;
 

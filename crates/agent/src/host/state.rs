@@ -50,21 +50,29 @@ struct Kept {
     said: AgentEvent,
 }
 
-/// What was done before, for a program that does not know it: from the events that were kept.
-pub(super) fn recap(stream: &Path) -> Option<String> {
+/// What happened in a conversation, from the events that were kept: the last entries, and how many are left out.
+pub(super) fn recap_lines(stream: &Path) -> Vec<String> {
     let text = std::fs::read(stream).unwrap_or_default();
     let kept = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Kept>(line).ok());
-    let told: Vec<String> = kept.filter_map(|kept| told(&kept.said)).collect();
+    let mut told: Vec<String> = kept.filter_map(|kept| told(&kept.said)).collect();
+    let skipped = told.len().saturating_sub(MOST_TOLD);
+    told.drain(..skipped);
+    if skipped > 0 {
+        told.insert(0, format!("({skipped} earlier entries are left out)"));
+    }
+    told
+}
+
+/// What was done before, for a program that does not know it.
+pub(super) fn recap(stream: &Path) -> Option<String> {
+    let told = recap_lines(stream);
     if told.is_empty() {
         return None;
     }
-    let skipped = told.len().saturating_sub(MOST_TOLD);
-    let last: Vec<&str> = told.iter().skip(skipped).map(String::as_str).collect();
-    let before = if skipped > 0 { format!("({skipped} earlier entries are left out)\n") } else { String::new() };
     Some(format!(
         "This work was begun before, and its conversation is gone. What is in the workspace is what was done. What \
-         happened in it, oldest first:\n\n{before}{}\n\nLook at the workspace, then go on from there.",
-        last.join("\n")
+         happened in it, oldest first:\n\n{}\n\nLook at the workspace, then go on from there.",
+        told.join("\n")
     ))
 }
 

@@ -42,7 +42,9 @@ fn check_time(draft: &Draft) -> Result<(), Rejection> {
         }
         Phase::Holding { .. } => Ok(()),
         Phase::Working { step: Step::Agent, .. } => match draft.agent() {
-            Some((_, Purpose::Answer { .. } | Purpose::Sit)) | None => Err(Rejection::NotNow("a question is being answered")),
+            Some((_, Purpose::Answer { .. } | Purpose::Sit)) | None => {
+                Err(Rejection::NotNow("a question is being answered"))
+            }
             Some((_, Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. })) => Ok(()),
         },
         Phase::Working { step: Step::Prove, .. } => Err(Rejection::NotNow("the declared checks run")),

@@ -35,19 +35,20 @@ pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String,
 fn config(brief: &Brief) -> String {
     // JSON strings and lists are TOML strings and lists.
     let text = |text: &str| Value::from(text).to_string();
-    let (program, arguments) = brief.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
+    let tools = brief.tools.split_first().map_or_else(String::new, |(program, arguments)| {
+        let (program, arguments) = (text(program), json!(arguments));
+        format!("[mcp_servers.holdpoint]\ncommand = {program}\nargs = {arguments}\ntool_timeout_sec = 600\n")
+    });
     format!(
         "model = {model}\nmodel_provider = \"holdpoint\"\ncheck_for_update_on_startup = false\n\
          sandbox_mode = \"danger-full-access\"\n\
          [analytics]\nenabled = false\n\
          [model_providers.holdpoint]\nname = \"Holdpoint\"\nbase_url = {broker}\nenv_key = \"HOLDPOINT_KEY\"\n\
          wire_api = \"responses\"\n\
-         [mcp_servers.holdpoint]\ncommand = {program}\nargs = {arguments}\ntool_timeout_sec = 600\n\
+         {tools}\
          [projects.{workspace}]\ntrust_level = \"untrusted\"\n",
         model = text(&brief.model),
         broker = text(&format!("{}/openai/v1", brief.broker)),
-        program = text(program),
-        arguments = json!(arguments),
         workspace = text(&brief.workspace),
     )
 }

@@ -93,12 +93,15 @@ fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
 }
 
 fn settings(brief: &Brief) -> Value {
-    let (program, arguments) = brief.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
+    let tools = brief.tools.split_first().map_or_else(
+        || json!({}),
+        |(program, arguments)| json!({"holdpoint": {"command": program, "args": arguments, "trust": true}}),
+    );
     let side = json!({"modelConfig": {"model": brief.model}});
     let aliases: Map<String, Value> = SIDE_JOBS.iter().map(|name| ((*name).to_owned(), side.clone())).collect();
     json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": true}},
-        "mcpServers": {"holdpoint": {"command": program, "args": arguments, "trust": true}},
+        "mcpServers": tools,
         "modelConfigs": {"customAliases": aliases},
         "general": {
             "enableAutoUpdate": false,

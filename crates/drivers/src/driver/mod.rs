@@ -14,6 +14,7 @@ mod held;
 mod line;
 mod opencode;
 mod opencode_permission;
+mod sit;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::AgentEvent;
 pub use held::{Edits, HARMLESS_FILES, SECRET_FILES};
 pub use line::{MOST_INPUT, MOST_OUTPUT, head, one_line};
+pub use sit::{Known, SIZE, Sitting, TERMINAL_SOCKET, TYPED, sit};
 
 /// What a program is told about one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

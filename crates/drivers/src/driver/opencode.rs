@@ -67,6 +67,10 @@ fn settings(brief: &Brief, model: &str) -> Value {
         "gemini" | "google" => ("@ai-sdk/google", "gemini/v1beta"),
         _chat => ("@ai-sdk/openai-compatible", "openai/v1"),
     };
+    let tools = match brief.tools.as_slice() {
+        [] => json!({}),
+        command => json!({"holdpoint": {"type": "local", "command": command, "enabled": true}}),
+    };
     json!({
         "model": model,
         "small_model": model,
@@ -78,7 +82,7 @@ fn settings(brief: &Brief, model: &str) -> Value {
             "options": {"baseURL": format!("{}/{door}", brief.broker), "apiKey": "holdpoint"},
             "models": {&brief.model: {"name": brief.model, "tool_call": true}},
         }},
-        "mcp": {"holdpoint": {"type": "local", "command": brief.tools, "enabled": true}},
+        "mcp": tools,
         "permission": permission(brief),
         "share": "disabled",
         "autoupdate": false,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome};
+use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome, Purpose};
 use drivers::task_md::{self, TaskFile};
 use drivers::{HandIn, JobKind, RESULT_FILE, ReflectionHandIn};
 use engine::{Job, boundary};
@@ -33,6 +33,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     boundary("agent.started");
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
+    if task.purpose == Purpose::Sit {
+        return left(hands, job, task, &spool, &ended, tier).await;
+    }
     let left = take_task_file(hands, job, task).await?;
     let mut end = conclude(hands, job, task, &session, &spool, &ended, left).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
@@ -49,11 +52,31 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         | AgentEnd::QuotaSpent { .. }
         | AgentEnd::Crashed { .. }
         | AgentEnd::ModelFailed { .. }
-        | AgentEnd::BudgetSpent { .. } => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
+        | AgentEnd::BudgetSpent { .. }
+        | AgentEnd::Left => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
     };
     if let AgentEnd::Reflected { tree, .. } = &mut end {
         *tree = Some(tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?);
     }
+    boundary("agent.after");
+    Ok(Outcome::AgentEnded { end, tier, wip })
+}
+
+/// A person left their terminal: what they did is kept, and nothing else is read into it.
+async fn left(
+    hands: &Hands,
+    job: &Job,
+    task: &AgentTask,
+    spool: &Path,
+    ended: &Ended,
+    tier: Option<String>,
+) -> Result<Outcome, Trouble> {
+    take_task_file(hands, job, task).await?;
+    let wip = keep_unfinished(hands, job, job.run.tree_for(task)).await?;
+    let end = match ended {
+        Ended::Exited(exit) if exit.exit == How::Code(0) => AgentEnd::Left,
+        Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(ended, spool) },
+    };
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })
 }
