@@ -1,6 +1,7 @@
 //! The product from outside, and the rules of the house.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod attach;
 mod channels;
 mod clocks;
 mod conversation;

@@ -720,5 +720,6 @@ fn end(run: &mut Run, ending: Ending, recorded: &Recorded) {
     run.open_effects.clear();
     run.requested_at.clear();
     run.ended_at = Some(recorded.at);
+    run.attached = None;
     run.phase = Phase::Ended { ending };
 }

@@ -127,8 +127,9 @@ impl Drop for Raw {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
             // What a full-screen program may have left behind: its other screen, a hidden cursor, mouse reports.
             let mut out = io::stdout();
-            let _ = out
-                .write_all(b"\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[0m\r\n");
+            let _ = out.write_all(
+                b"\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[0m\r\n\x1b[J",
+            );
             let _ = out.flush();
         }
     }

@@ -50,9 +50,15 @@ pub async fn sit(options: Options, out: &mut (dyn io::Write + Send)) -> Result<(
     };
     let sitting = driver::sit(&job.program, &brief);
     lay_out(&sitting)?;
+    let banner = match sitting.known {
+        Known::Conversation => String::new(),
+        Known::Nothing => banner(&folder),
+    };
+    // What it shows first is for somebody.
+    let listener = listen(&options.session)?;
+    let (first, _) = listener.accept().await?;
     let (pty, pts) = pty_process::open().map_err(terminal)?;
     pty.resize(Size::new(FIRST_SIZE.0, FIRST_SIZE.1)).map_err(terminal)?;
-    let listener = listen(&options.session)?;
     let (program, arguments) =
         sitting.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let command = pty_process::Command::new(program)
@@ -68,11 +74,7 @@ pub async fn sit(options: Options, out: &mut (dyn io::Write + Send)) -> Result<(
     events.keep(&folder.stream())?;
     let text = format!("a person has the conversation on their terminal (`{program}`)");
     events.say(&AgentEvent::Noted { text })?;
-    let banner = match sitting.known {
-        Known::Conversation => String::new(),
-        Known::Nothing => banner(&folder),
-    };
-    let status = serve(pty, &listener, &banner, child.wait()).await?;
+    let status = serve(pty, &listener, first, &banner, child.wait()).await?;
     let text = format!("the conversation on the terminal ended ({status})");
     events.say(&AgentEvent::Noted { text })?;
     Ok(())
@@ -143,13 +145,15 @@ fn banner(folder: &SessionFolder) -> String {
 async fn serve(
     pty: Pty,
     listener: &UnixListener,
+    first: UnixStream,
     banner: &str,
     ended: impl Future<Output = io::Result<std::process::ExitStatus>>,
 ) -> io::Result<std::process::ExitStatus> {
     let (mut output, mut input) = pty.into_split();
     let (sender, mut words) = mpsc::channel::<Word>(64);
-    let mut seat: Option<(u64, OwnedWriteHalf)> = None;
     let mut seats = 0_u64;
+    let mut seat = Some(sit_down(first, seats, &sender));
+    show(&mut seat, banner.as_bytes()).await;
     let mut piece = vec![0; 16 << 10];
     let mut status = None;
     tokio::pin!(ended);

@@ -15,6 +15,9 @@ pub const TYPED: u8 = b'd';
 /// Letter of a frame with the size of their window: rows and columns, two bytes each.
 pub const SIZE: u8 = b'r';
 
+/// The better shell where there is one, without anybody's settings.
+const SHELL: &str = "command -v bash >/dev/null && exec bash --noprofile --norc -i; exec sh -i";
+
 /// How a program is started on a person's terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sitting {
@@ -70,7 +73,7 @@ pub fn sit(program: &AgentProgram, brief: &Brief) -> Sitting {
             of(line(&words, &["--session"]), opencode::settings_that_ask(brief), Vec::new())
         }
         AgentProgram::Own | AgentProgram::Acp(_) | AgentProgram::Command(_) => Sitting {
-            argv: vec!["sh".to_owned(), "-i".to_owned()],
+            argv: ["sh", "-c", SHELL].map(str::to_owned).to_vec(),
             env: BTreeMap::from([("PS1".to_owned(), "holdpoint $ ".to_owned())]),
             files: Vec::new(),
             patches: Vec::new(),
@@ -140,7 +143,8 @@ mod tests {
     fn a_program_without_a_screen_is_a_shell() {
         let acp = AgentProgram::Acp("some-acp".to_owned());
         for program in [AgentProgram::Own, acp, AgentProgram::Command("make".to_owned())] {
-            assert_eq!(sit(&program, &brief(Some("c-1"))).argv, ["sh", "-i"]);
+            let sitting = sit(&program, &brief(Some("c-1")));
+            assert_eq!((sitting.argv[0].as_str(), sitting.known), ("sh", Known::Nothing));
         }
     }
 }

@@ -114,7 +114,7 @@ fn cancelling_ends_the_persons_conversation_too() {
     attach(&mut history).unwrap();
     good(&mut history);
     history.take(Command::Cancel { by: samples::actor("bob"), reason: None }).unwrap();
-    assert_eq!(open(&history), ["clean_up"]);
+    assert_eq!((open(&history), &history.run.attached), (vec!["clean_up"], &None));
     history.go_on();
     keeps_every_rule(&history);
 }
