@@ -186,3 +186,25 @@ async fn a_run_is_paused_and_goes_on_once() {
     let (status, problem) = bench.post(&path("overturn"), &json!({"assumption": 1, "answer": ["red"]})).await;
     assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("no_such_assumption")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_taken_over_by_one_person_and_handed_back() {
+    let bench = Bench::start().await;
+    let run = bench.run_until("linger for ever", "running").await;
+    let run = bench.wait_for(id(&run), |run| run["stages"][0]["state"] == "active").await;
+    let path = |rest: &str| format!("/api/runs/{}/{rest}", id(&run));
+    let (status, taken) = bench.post(&path("attach"), &json!({})).await;
+    assert_eq!((status, &taken["window"]), (StatusCode::OK, &json!("planner")), "{taken}");
+    assert!(taken["terminal"].as_str().unwrap().ends_with("terminal.sock"), "{taken}");
+    assert_eq!((&taken["run"]["status"], &taken["run"]["attached"]["active"]), (&json!("paused"), &json!(true)));
+    let before = bench.events_in_all().await;
+    let (status, again) = bench.post(&path("attach"), &json!({})).await;
+    assert_eq!((status, &again["terminal"]), (StatusCode::OK, &taken["terminal"]));
+    assert_eq!(bench.events_in_all().await, before, "who has it is only told where it is");
+    assert_eq!(bench.post(&path("attach"), &json!({"by": "eve"})).await.0, StatusCode::BAD_REQUEST);
+    let (status, back) = bench.post(&path("resume"), &json!({})).await;
+    assert_eq!((status, &back["status"], &back["attached"]), (StatusCode::OK, &json!("running"), &Value::Null));
+    let waits = bench.run_until("add a page", "awaiting_approval").await;
+    let (status, problem) = bench.post(&format!("/api/runs/{}/attach", id(&waits)), &json!({})).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("no_session")), "{problem}");
+}
