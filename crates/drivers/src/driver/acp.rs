@@ -222,6 +222,8 @@ impl Acp {
             return Vec::new();
         }
         match update["sessionUpdate"].as_str().unwrap_or_default() {
+            // Some send a chunk without words, with their count beside it.
+            "agent_message_chunk" | "agent_thought_chunk" if update["content"]["text"] == "" => Vec::new(),
             "agent_message_chunk" => {
                 let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
                 let mut acts = self.begin();
