@@ -363,6 +363,15 @@ fn output_of(update: &Value) -> String {
     }
 }
 
+/// A word as a shell takes it: a command given to a shell in one word stays one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Something it wants to do. Which tool it is, is told in many ways: a command, a path or a diff is looked for in all.
 fn ask(id: &Value, params: &Value) -> Act {
     let call = &params["toolCall"];
@@ -371,7 +380,8 @@ fn ask(id: &Value, params: &Value) -> Act {
     let command = match &input["command"] {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
-            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+            Some(words.join(" ")).filter(|text| !text.is_empty())
         }
         // Some show a command only as the title of what they want to do.
         _other if call["kind"] == "execute" => call["title"].as_str().map(str::to_owned),
