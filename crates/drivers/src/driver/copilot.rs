@@ -36,5 +36,8 @@ pub(super) fn settings(brief: &Brief) -> Settings {
     let (program, arguments) = brief.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
     let server = json!({"type": "local", "command": program, "args": arguments, "tools": ["*"]});
     let servers = json!({"mcpServers": {"holdpoint": server}});
-    (env, vec![(format!("{home}/mcp-config.json"), servers.to_string())])
+    // It says that this turns off a repository's hooks; over ACP, 1.0.102 runs them all the same, inside the sandbox.
+    let settings = json!({"disableAllHooks": true, "ide": {"autoConnect": false}});
+    let files = [("mcp-config.json", servers), ("settings.json", settings)];
+    (env, files.map(|(name, text)| (format!("{home}/{name}"), text.to_string())).to_vec())
 }
