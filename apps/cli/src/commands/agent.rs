@@ -17,15 +17,17 @@ use crate::{
 };
 
 /// Name, program, the protocol in which it asks models; no protocol: it depends on its settings.
-const KNOWN: [(&str, &str, Option<&str>); 8] = [
+const KNOWN: [(&str, &str, Option<&str>); 10] = [
     ("claude", "claude", Some("anthropic")),
     ("codex", "codex", Some("openai")),
     ("gemini", "gemini", Some("gemini")),
     ("opencode", "opencode", Some("openai")),
     ("acp:claude-agent-acp", "claude-agent-acp", Some("anthropic")),
     ("acp:codex-acp", "codex-acp", Some("openai")),
+    ("acp:copilot --acp", "copilot", Some("openai")),
     ("acp:gemini --acp --skip-trust", "gemini", Some("gemini")),
     ("acp:opencode acp", "opencode", Some("openai")),
+    ("acp:qwen --acp --auth-type openai", "qwen", Some("openai")),
 ];
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -121,7 +123,7 @@ async fn version(program: &Path) -> Option<String> {
     let answer = tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()?;
     let text = String::from_utf8_lossy(&answer.stdout).into_owned();
     let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    number.map(|number| number.trim_end_matches(',').to_owned())
+    number.map(|number| number.trim_end_matches([',', '.']).to_owned())
 }
 
 /// Runs the demo's story with the program in every role, in a data directory of its own.

@@ -134,7 +134,13 @@ impl Offered<'_> {
             known.map_or_else(|| name.clone(), |other| (*other).to_owned())
         };
         let fields: Map<String, Value> = fields.iter().map(|(name, value)| (theirs(name), value.clone())).collect();
+        // A script does not know where the workspace lies.
+        let too_short = |property: &Value, value: &Value| {
+            let whole = property["description"].as_str().is_some_and(|words| words.contains("absolute path"));
+            whole && value.as_str().is_some_and(|path| !path.starts_with('/'))
+        };
         let fits = |(name, value): (&String, &Value)| match properties.get(name) {
+            Some(property) if too_short(property, value) => false,
             Some(property) => (property["type"] == "array") == value.is_array() || property["type"].is_null(),
             None => false,
         };
@@ -304,6 +310,26 @@ mod tests {
         check(&gemini, "write_file", json!({"path": "a", "content": "b"}), ("write_file", written));
         let fitted = fit_all(&gemini, vec![call("edit_file", json!({"path": "a", "old_text": "x", "new_text": "y"}))]);
         assert_eq!(fitted[0].tool, "run_shell_command");
+    }
+
+    #[test]
+    fn a_tool_that_wants_whole_paths_is_left_for_the_shell() {
+        let path =
+            json!({"description": "The absolute path to the file, e.g. '/home/x/y'. Relative ones are not taken."});
+        let write = json!({"properties": {"file_path": path, "content": {}}, "required": ["file_path", "content"]});
+        let shell = json!({"properties": {"command": {"type": "string"}}, "required": ["command"]});
+        let qwen = ask(
+            Protocol::Chat,
+            json!([
+                {"function": {"name": "write_file", "parameters": write}},
+                {"function": {"name": "run_shell_command", "parameters": shell}},
+            ]),
+        );
+        let tool = |path: &str| {
+            let fitted = fit_all(&qwen, vec![call("write_file", json!({"path": path, "content": "b"}))]);
+            fitted[0].tool.clone()
+        };
+        assert_eq!((tool("a").as_str(), tool("/a").as_str()), ("run_shell_command", "write_file"));
     }
 
     #[test]

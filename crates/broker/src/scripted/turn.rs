@@ -14,6 +14,9 @@ use super::reply::Scene;
 use super::script::Turn;
 use super::{offered, opening};
 
+/// What Gemini CLI used to let its model say first, and programs made from it still do.
+const WORDS_OF_A_CLIENT: &str = "Got it. Thanks for the context!";
+
 /// `turns` tells an answer that broke off: a client may keep the piece it got, and asks for the turn again.
 pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
     let mut count = Count { script: turns, turns: 0, current: None, in_run: false };
@@ -94,7 +97,7 @@ struct Count<'a> {
 
 impl Count<'_> {
     fn model(&mut self, named: Option<usize>, item: &Value) {
-        if named.is_none() && !self.in_run && self.is_piece(item) {
+        if named.is_none() && !self.in_run && (self.is_piece(item) || self.is_no_turn(item)) {
             return self.other();
         }
         let same = match (named, self.current) {
@@ -114,6 +117,16 @@ impl Count<'_> {
 
     fn other(&mut self) {
         self.in_run = false;
+    }
+
+    /// Whether an item is no turn of its own: words of the turn before that a client kept apart from its calls, or words
+    /// that a client put into the model's mouth.
+    fn is_no_turn(&self, item: &Value) -> bool {
+        let joined = |text: &str| text.replace('\n', "");
+        let said = joined(&opening::text(item));
+        let text = |turn: usize| self.script.get(turn).and_then(|turn| turn.text.as_deref()).map(joined);
+        let again = self.turns.checked_sub(1).and_then(text).is_some_and(|before| before == said);
+        (again && text(self.turns).is_none_or(|next| next != said)) || said == WORDS_OF_A_CLIENT
     }
 
     /// Whether an item is the beginning of the turn that is next, and not the whole of it.
@@ -211,6 +224,24 @@ mod tests {
         let result = json!({"role": "user", "parts": [{"functionResponse": {"name": "x"}}]});
         check(Protocol::Gemini, json!([result, model(None), result, model(None), result]), 2);
         check(Protocol::Gemini, json!([result, model(Some(id(6, 0))), result]), 7);
+    }
+
+    #[test]
+    fn words_kept_apart_from_their_calls_and_words_of_the_client_are_no_turns() {
+        let turns = "[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='one'\n[[conversation.turn]]\ntext='two'\n[[conversation.turn]]\ntext='three'\n";
+        let script = crate::Script::parse(turns, "x").unwrap();
+        let turns = &script.conversation("coder", 2, "").unwrap().turns;
+        let at = |items: Value| {
+            let body = json!({"model": "scripted/x", "messages": items}).to_string();
+            index(&Ask::read(Protocol::Chat, crate::request::Verb::Answer, Bytes::from(body)).unwrap(), &scene(), turns)
+        };
+        let calls = json!({"role": "assistant", "content": "one", "tool_calls": [{"id": id(0, 0)}, {"id": id(1, 0)}]});
+        let said = |text: &str| json!({"role": "assistant", "content": text});
+        let user = json!({"role": "user", "content": "go on"});
+        assert_eq!(at(json!([user, calls, user, said("two"), user])), 2);
+        assert_eq!(at(json!([user, calls, user, said("two"), user, said("three"), user])), 3);
+        assert_eq!(at(json!([user, said(WORDS_OF_A_CLIENT), user])), 0);
+        assert_eq!(at(json!([user, said(WORDS_OF_A_CLIENT), user, said("one"), user])), 1);
     }
 
     #[test]

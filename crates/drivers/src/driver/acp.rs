@@ -5,12 +5,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::gemini;
 use super::{Act, Asked, Brief, Changes, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, Word, head, one_line};
 use crate::AgentEvent;
 
 const INITIALIZE: u64 = 1;
 const OPEN: u64 = 2;
 const PROMPT: u64 = 3;
+const SETTLE: u64 = 4;
+/// A method of ours that no agent has: by the time it says so, it has said all that it began to say before. The
+/// protocol keeps names that begin so for such use.
+const SETTLED: &str = "_holdpoint/settled";
+/// Agents that tell an earlier session again only after they answered that it is loaded.
+const LATE_TELLERS: [&str; 1] = ["gemini-cli"];
 
 pub(super) fn start(command: &str, brief: &Brief) -> Start {
     let (env, files) = super::settings_for(command, brief);
@@ -18,9 +25,10 @@ pub(super) fn start(command: &str, brief: &Brief) -> Start {
     let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false});
     let info = json!({"name": "holdpoint", "title": "Holdpoint", "version": env!("CARGO_PKG_VERSION")});
     let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": info});
+    let before = if brief.resume.is_some() && super::names(command, "gemini") { gemini::KEEP_SESSIONS } else { "" };
     Start {
         // The shell gives way to the program, so that there is one process to speak of.
-        argv: vec!["sh".to_owned(), "-c".to_owned(), format!("exec {command}")],
+        argv: vec!["sh".to_owned(), "-c".to_owned(), format!("{before}exec {command}")],
         env,
         files,
         first: vec![call(INITIALIZE, "initialize", &params)],
@@ -38,8 +46,18 @@ enum Stage {
     Greeting,
     /// An earlier session is taken up: what it tells now happened before.
     Loading,
+    /// It is taken up, and may still tell what happened before.
+    Settling,
     Opening,
     Working,
+}
+
+/// When an agent tells again what happened in a session that it takes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replay {
+    /// Before it says that it has it, as the protocol wants it.
+    InTime,
+    Late,
 }
 
 /// A conversation with it.
@@ -54,6 +72,7 @@ pub struct Acp {
     tools: Vec<String>,
     resume: Option<String>,
     session: Option<String>,
+    replay: Replay,
     /// Calls that have no result yet: tool and when they began.
     open: BTreeMap<String, (String, u64)>,
     reported: Reported,
@@ -70,6 +89,7 @@ impl Acp {
             tools: brief.tools.clone(),
             resume: brief.resume.clone(),
             session: None,
+            replay: Replay::InTime,
             open: BTreeMap::new(),
             reported: Reported::default(),
         }
@@ -103,7 +123,12 @@ impl Acp {
     pub(super) fn line(&mut self, line: &str, now: u64) -> Vec<Act> {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return vec![Act::Unknown(line.to_owned())] };
         match (value["method"].as_str(), value.get("id")) {
-            (Some("session/request_permission"), Some(id)) => vec![ask(id, &value["params"])],
+            (Some("session/request_permission"), Some(id)) => {
+                // Some tell of a call first when they ask about it.
+                let mut acts = self.called(&value["params"]["toolCall"], now);
+                acts.push(ask(id, &value["params"]));
+                acts
+            }
             (Some(other), Some(id)) => {
                 let error = json!({"code": -32601, "message": format!("`{other}` is not offered here")});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
@@ -117,6 +142,9 @@ impl Acp {
     }
 
     fn answered(&mut self, id: Option<u64>, value: &Value) -> Vec<Act> {
+        if id == Some(SETTLE) {
+            return self.prompt();
+        }
         if let Some(error) = value.get("error") {
             let words = one_line(&failure(error), MOST_OUTPUT);
             return vec![Act::Over(match id {
@@ -133,11 +161,15 @@ impl Acp {
                 let Some(session) = session else {
                     return vec![Act::Over(Over::Badly("it named no session".to_owned()))];
                 };
-                self.stage = Stage::Working;
-                let prompt = json!([{"type": "text", "text": self.prompt}]);
-                let params = json!({"sessionId": session, "prompt": prompt});
                 self.session = Some(session.clone());
-                vec![Act::Session(session), Act::Send(call(PROMPT, "session/prompt", &params))]
+                let mut acts = vec![Act::Session(session)];
+                if self.stage == Stage::Loading && self.replay == Replay::Late {
+                    self.stage = Stage::Settling;
+                    acts.push(Act::Send(call(SETTLE, SETTLED, &json!({}))));
+                } else {
+                    acts.extend(self.prompt());
+                }
+                acts
             }
             Some(PROMPT) => {
                 let mut acts = self.end_turn();
@@ -149,10 +181,20 @@ impl Acp {
         }
     }
 
+    fn prompt(&mut self) -> Vec<Act> {
+        self.stage = Stage::Working;
+        let prompt = json!([{"type": "text", "text": self.prompt}]);
+        let params = json!({"sessionId": self.session, "prompt": prompt});
+        vec![Act::Send(call(PROMPT, "session/prompt", &params))]
+    }
+
     fn open(&mut self, result: &Value) -> Vec<Act> {
         if result["protocolVersion"].as_u64() != Some(1) {
             let words = format!("it speaks version {} of the protocol, not 1", result["protocolVersion"]);
             return vec![Act::Over(Over::Badly(words))];
+        }
+        if result["agentInfo"]["name"].as_str().is_some_and(|name| LATE_TELLERS.contains(&name)) {
+            self.replay = Replay::Late;
         }
         let (program, arguments) = self.tools.split_first().map_or(("", [].as_slice()), |(one, rest)| (one, rest));
         let server = json!({"name": "holdpoint", "command": program, "args": arguments, "env": []});
@@ -180,6 +222,8 @@ impl Acp {
             return Vec::new();
         }
         match update["sessionUpdate"].as_str().unwrap_or_default() {
+            // Some send a chunk without words, with their count beside it.
+            "agent_message_chunk" | "agent_thought_chunk" if update["content"]["text"] == "" => Vec::new(),
             "agent_message_chunk" => {
                 let text = update["content"]["text"].as_str().unwrap_or_default().to_owned();
                 let mut acts = self.begin();
@@ -213,14 +257,7 @@ impl Acp {
 
     fn tool(&mut self, update: &Value, now: u64) -> Vec<Act> {
         let Some(call) = update["toolCallId"].as_str().map(str::to_owned) else { return Vec::new() };
-        let mut acts = Vec::new();
-        if !self.open.contains_key(&call) && update["sessionUpdate"] == "tool_call" {
-            acts.extend(self.begin());
-            let tool = tool_name(update);
-            let input = one_line(&input_of(update), MOST_INPUT);
-            self.open.insert(call.clone(), (tool.clone(), now));
-            acts.push(Act::Say(AgentEvent::ToolStarted { turn: self.turn, call: call.clone(), tool, input }));
-        }
+        let mut acts = if update["sessionUpdate"] == "tool_call" { self.called(update, now) } else { Vec::new() };
         let ok = match update["status"].as_str() {
             Some("completed") => true,
             Some("failed") => false,
@@ -234,6 +271,16 @@ impl Acp {
         if self.open.is_empty() {
             acts.extend(self.end_turn());
         }
+        acts
+    }
+
+    fn called(&mut self, call: &Value, now: u64) -> Vec<Act> {
+        let Some(id) = call["toolCallId"].as_str().filter(|id| !self.open.contains_key(*id)) else { return Vec::new() };
+        let mut acts = self.begin();
+        let tool = tool_name(call);
+        let input = one_line(&input_of(call), MOST_INPUT);
+        self.open.insert(id.to_owned(), (tool.clone(), now));
+        acts.push(Act::Say(AgentEvent::ToolStarted { turn: self.turn, call: id.to_owned(), tool, input }));
         acts
     }
 
@@ -287,8 +334,12 @@ fn over(reason: &str) -> Over {
 }
 
 fn tool_name(call: &Value) -> String {
-    let named = call["_meta"]["claudeCode"]["toolName"].as_str();
-    let name = named.or(call["title"].as_str()).or(call["kind"].as_str()).unwrap_or("tool");
+    let meta = &call["_meta"];
+    let named = meta["claudeCode"]["toolName"].as_str().or(meta["toolName"].as_str());
+    // A title is the tool where the input is told beside it, and the input where it is not.
+    let kind = call["kind"].as_str().filter(|kind| call["rawInput"].is_null() && *kind != "other");
+    let title = call["title"].as_str().filter(|title| !title.starts_with('{'));
+    let name = named.or(kind).or(title).or(call["kind"].as_str()).unwrap_or("tool");
     one_line(name, 80)
 }
 
@@ -312,6 +363,15 @@ fn output_of(update: &Value) -> String {
     }
 }
 
+/// A word as a shell takes it: a command given to a shell in one word stays one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Something it wants to do. Which tool it is, is told in many ways: a command, a path or a diff is looked for in all.
 fn ask(id: &Value, params: &Value) -> Act {
     let call = &params["toolCall"];
@@ -320,8 +380,11 @@ fn ask(id: &Value, params: &Value) -> Act {
     let command = match &input["command"] {
         Value::String(command) => Some(command.clone()),
         Value::Array(words) => {
-            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+            let words: Vec<String> = words.iter().filter_map(Value::as_str).map(quoted).collect();
+            Some(words.join(" ")).filter(|text| !text.is_empty())
         }
+        // Some show a command only as the title of what they want to do.
+        _other if call["kind"] == "execute" => call["title"].as_str().map(str::to_owned),
         _other => None,
     };
     if let Some(command) = command {

@@ -69,6 +69,12 @@ pub(super) fn placed(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, S
     (env, files)
 }
 
+/// A shell line before it takes up an earlier session over ACP. It keeps a session in a file that is named after the
+/// minute, and begins a new one of the same name before it looks for the old one: within the same minute that wipes it
+/// out. Under another name the old one is found.
+pub(super) const KEEP_SESSIONS: &str = "for kept in \"$GEMINI_CLI_HOME\"/.gemini/tmp/*/chats/session-[0-9]*.jsonl; do \
+     [ ! -f \"$kept\" ] || mv \"$kept\" \"${kept%/*}/session-kept-${kept##*/session-}\"; done; ";
+
 fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
     let broker = format!("{}/gemini", brief.broker);
     let system = format!("{home}/no-system-settings.json");

@@ -8,12 +8,14 @@ mod acp;
 mod claude;
 mod codex;
 mod command;
+mod copilot;
 mod gemini;
 mod gemini_policy;
 mod held;
 mod line;
 mod opencode;
 mod opencode_permission;
+mod qwen;
 mod sit;
 
 use std::collections::BTreeMap;
@@ -189,16 +191,21 @@ type Settings = (BTreeMap<String, String>, Vec<(String, String)>);
 
 /// Variables and files by which a program that is known only by its command finds the broker.
 fn settings_for(command: &str, brief: &Brief) -> Settings {
-    let words = command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
-    let is = |name: &str| words.clone().any(|word| word.starts_with(name));
     let (env, files) = match () {
-        () if is("claude") => claude::settings(brief),
-        () if is("codex") => codex::settings(brief),
-        () if is("gemini") => gemini::placed(brief),
-        () if is("opencode") => opencode::settings_that_ask(brief),
+        () if names(command, "claude") => claude::settings(brief),
+        () if names(command, "codex") => codex::settings(brief),
+        () if names(command, "copilot") => copilot::settings(brief),
+        () if names(command, "gemini") => gemini::placed(brief),
+        () if names(command, "opencode") => opencode::settings_that_ask(brief),
+        () if names(command, "qwen") => qwen::settings(brief),
         () => (BTreeMap::new(), Vec::new()),
     };
     (doors(brief).chain(env).collect(), files)
+}
+
+/// Whether a word of a command is a program whose name begins so.
+fn names(command: &str, name: &str) -> bool {
+    command.split_whitespace().any(|word| word.rsplit('/').next().unwrap_or(word).starts_with(name))
 }
 
 /// Variables that many programs look at to find their models.
