@@ -244,7 +244,8 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
-        | Event::BranchPushed { .. } => LiveName::WorkflowEvent,
+        | Event::BranchPushed { .. }
+        | Event::RunTainted { .. } => LiveName::WorkflowEvent,
     }
 }
 

@@ -74,7 +74,8 @@ impl Marks {
                 | Event::BranchPushed { .. }
                 | Event::RunCompleted { .. }
                 | Event::RunFailed { .. }
-                | Event::RunCancelled { .. } => {}
+                | Event::RunCancelled { .. }
+                | Event::RunTainted { .. } => {}
             }
         }
         marks
@@ -141,7 +142,8 @@ pub(crate) fn project(
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
         | Event::BranchPushed { .. }
-        | Event::RunCompleted { .. } => Ok(()),
+        | Event::RunCompleted { .. }
+        | Event::RunTainted { .. } => Ok(()),
     }
 }
 
