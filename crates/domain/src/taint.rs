@@ -169,9 +169,11 @@ pub struct Taint {
 }
 
 /// What the agents of a run may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reach {
     /// Whatever the user has set up.
+    #[default]
     Whole,
     /// No secrets: none through MCP servers, and no file whose name says that it holds some.
     NoSecrets,

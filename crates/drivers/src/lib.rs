@@ -14,7 +14,7 @@ mod skill;
 pub mod task_md;
 mod window;
 
-pub use event::AgentEvent;
+pub use event::{AgentEvent, WEB_TOOLS, is_web_tool};
 pub use guidance::{GUIDANCE_FILE, Guidance};
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,
