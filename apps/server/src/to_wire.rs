@@ -69,6 +69,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         goal: None,
         pull_request: None,
         checkpoints: Vec::new(),
+        strangers: Vec::new(),
         version: row.version,
     }
 }
@@ -86,6 +87,7 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
     view.goal = goal::goal(run);
+    view.strangers = run.taints.iter().map(|taint| work::strangers(run, taint)).collect();
     view
 }
 
@@ -139,6 +141,7 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         at_deadline: hold.at_deadline.map(|rule| at_deadline(rule).to_owned()),
         asked: hold.asked.iter().map(work::asked).collect(),
         task: hold.task.clone(),
+        strangers: hold.strangers.clone(),
     }
 }
 

@@ -27,6 +27,21 @@ pub enum TaintKind {
     Other,
 }
 
+impl TaintKind {
+    /// The word used in views.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Issue => "issue",
+            Self::Comment => "comment",
+            Self::Page => "page",
+            Self::Search => "search",
+            Self::Mcp => "mcp",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// One place text of strangers comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

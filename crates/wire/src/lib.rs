@@ -28,7 +28,7 @@ pub use model::{
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun, NewTask,
-    OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, TaskMerge, TaskUpdate,
+    OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, StrangersText, TaskMerge, TaskUpdate,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{
@@ -37,5 +37,5 @@ pub use task::{
 };
 pub use view::{
     ArtifactContent, ArtifactView, DiffView, EventView, FileChangeView, HoldView, PlaybookProblem, PlaybookView,
-    QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,
+    QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, StrangersView, WhyView,
 };

@@ -1,9 +1,9 @@
 //! Tasks, conversations, assumptions, reflections and steps of a run, as single views show them.
 
-use domain::{Asked, Checkpoint, Group, Risk, Run, TaskState};
+use domain::{Asked, Checkpoint, Group, Risk, Run, Taint, TaskState};
 use wire::{
     AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, RunView, SaidView,
-    TaskView,
+    StrangersView, TaskView,
 };
 
 /// Fills in what lists leave out.
@@ -36,6 +36,17 @@ pub(super) fn add(view: &mut RunView, run: &Run) {
     };
     view.reflections = run.reflections.iter().map(reflection).collect();
     view.pull_request.clone_from(&run.pull_request);
+}
+
+pub(super) fn strangers(run: &Run, taint: &Taint) -> StrangersView {
+    StrangersView {
+        kind: taint.source.kind.word().to_owned(),
+        source: taint.source.source.clone(),
+        words: taint.source.words(),
+        since: taint.since,
+        stage: taint.stage.clone(),
+        trusted: run.opened().config.trusts(&taint.source),
+    }
 }
 
 fn task(state: &TaskState, groups: &[Vec<String>]) -> TaskView {
