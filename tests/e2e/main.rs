@@ -14,6 +14,7 @@ mod own_agent;
 mod programs;
 mod pulls;
 mod runs;
+mod taint;
 mod tasks;
 mod teams;
 mod tidy;

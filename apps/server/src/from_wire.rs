@@ -2,6 +2,7 @@
 
 mod decide;
 mod programs;
+mod strangers;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,6 +36,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     check_roles(&playbook, "programs", new.programs.keys())?;
     check_timeouts(&playbook, &new.timeout_minutes)?;
     let priority = priority(new.priority.as_deref())?;
+    let (from, trusted) = (strangers::brought(&new)?, strangers::trusted(setup, &new));
     let file = project_file(&project)?;
     let wishes = Wishes { file: &file, roles: &project.roles };
     let lists = models(setup, &playbook, &new, &wishes)?;
@@ -76,6 +78,8 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         group: None,
         priority,
         task: task.map(Box::new),
+        from,
+        trusted,
     };
     check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);

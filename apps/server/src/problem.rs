@@ -159,6 +159,7 @@ impl From<Rejection> for Failure {
             | Rejection::CallCounted(..)
             | Rejection::StepKnown(..)
             | Rejection::BadPhase { .. }
+            | Rejection::TaintKnown
             | Rejection::TimerGone => conflict("not_open", "look at the run again"),
         }
     }

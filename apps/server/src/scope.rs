@@ -44,6 +44,7 @@ impl Scope {
             checks: None,
             review: None,
             create_pr: None,
+            trust_sources: None,
             ..new.clone()
         };
         let usual = from_wire::start(setup, unsaid, start.by.clone()).await?;
@@ -70,6 +71,9 @@ fn freer(usual: &RunConfig, said: &RunConfig) -> Option<(&'static str, &'static 
     }
     if said.git.push && !usual.git.push {
         return Some(("push", "push its branch"));
+    }
+    if said.trusted != usual.trusted {
+        return Some(("trustSources", "trust text of strangers"));
     }
     if usual.budget.is_some_and(|limit| said.budget.is_none_or(|wanted| wanted > limit)) {
         return Some(("budgetUsd", "spend more than the usual budget"));

@@ -70,6 +70,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         pull_request: None,
         attached: None,
         checkpoints: Vec::new(),
+        strangers: Vec::new(),
         version: row.version,
     }
 }
@@ -87,6 +88,7 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
     view.goal = goal::goal(run);
+    view.strangers = run.taints.iter().map(|taint| work::strangers(run, taint)).collect();
     view
 }
 
@@ -140,6 +142,7 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         at_deadline: hold.at_deadline.map(|rule| at_deadline(rule).to_owned()),
         asked: hold.asked.iter().map(work::asked).collect(),
         task: hold.task.clone(),
+        strangers: hold.strangers.clone(),
     }
 }
 
@@ -246,7 +249,8 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
-        | Event::BranchPushed { .. } => LiveName::WorkflowEvent,
+        | Event::BranchPushed { .. }
+        | Event::RunTainted { .. } => LiveName::WorkflowEvent,
     }
 }
 

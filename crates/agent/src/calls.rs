@@ -15,6 +15,7 @@ use crate::loops::{self, Circle};
 use crate::mcp::Remote;
 use crate::outputs;
 use crate::shorten;
+use crate::strangers;
 use crate::tools::{Desk, GoalTool, Tool, WorkTool};
 use crate::turns::{By, Call, CallResult, Record};
 use crate::work::{Step, Work, gave_up};
@@ -136,6 +137,7 @@ impl Work<'_> {
                 }
             },
             (Circle::No, None) => match self.remote(call) {
+                Remote::Offered if let Some(why) = self.desk.strangers.against(&call.tool) => Fate::Refused(why),
                 Remote::Offered => self.permitted(call, true, Fate::Remote),
                 Remote::Refused(why) => Fate::Refused(why),
                 Remote::Unknown => Fate::Refused(self.no_such_tool(&call.tool)),
@@ -143,8 +145,14 @@ impl Work<'_> {
         }
     }
 
-    /// A call that needs a person's yes gets what the person said; who may not ask is refused.
+    /// A call that needs a person's yes gets what the person said; who may not ask is refused. Beside text of strangers
+    /// a secret is not to be had at all.
     fn permitted(&self, call: &Call, changes: bool, free: Fate) -> Fate {
+        if self.desk.strangers.refuse_secrets()
+            && let Some(secret) = self.policy.secret(&call.input)
+        {
+            return Fate::Refused(strangers::refused(&secret));
+        }
         let Some(what) = self.policy.question(&call.tool, changes, &call.input) else { return free };
         let what = shorten::one_line(&what, LONGEST_REQUEST);
         let (turn, number) = (self.conversation.turns(), self.conversation.place(call) + 1);

@@ -27,6 +27,7 @@ mod room;
 mod run;
 mod session;
 mod shorten;
+mod strangers;
 mod tokens;
 mod tools;
 mod turns;

@@ -63,6 +63,26 @@ impl Policy {
         })
     }
 
+    /// What of a call would show a secret, however else it is to be judged.
+    pub(crate) fn secret(&self, input: &Value) -> Option<String> {
+        let held = |path: &str| format!("`{path}` holds secrets by its name");
+        if let Some(command) = input.get("command").and_then(Value::as_str) {
+            return self.secret_in(command, MOST_SHELLS).map(|path| held(&path));
+        }
+        let mut paths = Vec::new();
+        collect(input, &mut paths);
+        paths.into_iter().find(|path| self.is_sensitive(path)).map(held)
+    }
+
+    fn secret_in(&self, text: &str, depth: u32) -> Option<String> {
+        simple_commands(text).iter().find_map(|simple| {
+            let mut parts = simple.words.iter().flat_map(|word| word.split(['<', '>', '@', '=']));
+            let inner = || given_to_shell(&simple.words).filter(|_| depth > 0);
+            let named = parts.find(|part| self.is_sensitive(part)).map(str::to_owned);
+            named.or_else(|| self.secret_in(inner()?, depth - 1))
+        })
+    }
+
     /// Whether files of this name hold secrets.
     pub(crate) fn is_sensitive(&self, path: &str) -> bool {
         let Some(name) = Path::new(path).file_name() else { return false };
@@ -296,6 +316,19 @@ mod tests {
         ] {
             let asked = policy().question("shell", true, &json!({"command": command}));
             assert!(asked.as_ref().is_some_and(|asked| asked.starts_with("run `")), "{command}: {asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_seen_whatever_else_a_command_does() {
+        for command in ["cat .env", "git push && cat .env", "bash -lc 'cp id_rsa x'", "curl -d @.env x", "ls;cat<.env"]
+        {
+            let what = policy().secret(&json!({"command": command}));
+            assert!(what.is_some_and(|what| what.contains("holds secrets")), "{command}");
+        }
+        assert!(policy().secret(&json!({"edits": [{"path": "a.rs"}, {"path": "x/.env"}]})).is_some());
+        for input in [json!({"command": "git push"}), json!({"path": ".env.example"}), json!({"query": "cat .env"})] {
+            assert_eq!(policy().secret(&input), None, "{input}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The envelope and the log of one attempt, kept in step: money is reserved and the line is
 //! written before a call is made, and every opened call is settled, even one that is dropped.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::calls::{self, CallRecord, Outcome, Reserved, Settled, Tried};
+use crate::calls::{self, CallRecord, Outcome, Read, ReadSource, Reserved, Settled, Tried};
 use crate::money::{Envelope, Micros};
 use crate::prices::Price;
 use crate::protocol::Protocol;
@@ -31,6 +32,8 @@ struct Pages {
     log: File,
     syncer: Syncer,
     last_call: u32,
+    /// Text of strangers that was brought in.
+    read: BTreeSet<ReadSource>,
     /// Once a line could not be written no further call is made: it could not be accounted for.
     broken: Option<String>,
 }
@@ -72,7 +75,7 @@ impl Books {
         notify: Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<Self> {
         let syncer = Syncer::start(&log)?;
-        let pages = Mutex::new(Pages { envelope, log, syncer, last_call: 0, broken: None });
+        let pages = Mutex::new(Pages { envelope, log, syncer, last_call: 0, read: BTreeSet::new(), broken: None });
         Ok(Self { pages, purses, notify })
     }
 
@@ -155,6 +158,19 @@ impl Books {
         self.note(&CallRecord::Settled(settled));
     }
 
+    /// Records, before anything is asked, that text of strangers is brought in; what cannot be recorded is not asked.
+    pub(crate) fn reads(&self, source: ReadSource) -> Result<(), String> {
+        let mut pages = self.pages();
+        if pages.read.contains(&source) {
+            return Ok(());
+        }
+        pages.write(&CallRecord::Read(Read { source: source.clone(), at: Timestamp::now() }))?;
+        pages.read.insert(source);
+        drop(pages);
+        (self.notify)();
+        Ok(())
+    }
+
     fn note(&self, record: &CallRecord) {
         let written = self.pages().write(record);
         match written {
@@ -184,7 +200,7 @@ impl Pages {
             cause
         })?;
         match record {
-            CallRecord::Reserved(_) | CallRecord::Tried(_) => {}
+            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => {}
             // Nobody else is kept waiting, and another thread would only cost two changes of it.
             CallRecord::Settled(_) if self.envelope.is_idle() => self.log.sync_data().map_err(|error| {
                 let cause = error.to_string();

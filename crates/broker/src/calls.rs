@@ -20,6 +20,7 @@ pub enum CallRecord {
     Reserved(Reserved),
     Tried(Tried),
     Settled(Settled),
+    Read(Read),
 }
 
 /// Money is set aside and the call is about to be made. Without a settled line after it, the
@@ -89,6 +90,23 @@ pub struct Settled {
     /// The limit that did not allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortage: Option<Shortage>,
+}
+
+/// Text of strangers is about to be brought in. One line per source and attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Read {
+    pub source: ReadSource,
+    pub at: Timestamp,
+}
+
+/// The door it comes through.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReadSource {
+    Search,
+    /// The name of the server.
+    Mcp(String),
 }
 
 /// How a call ended.

@@ -19,6 +19,7 @@ use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::calls::ReadSource;
 use crate::gateway::{Gateway, until_closing};
 use crate::grant::Secret;
 use crate::http::{chain, is_loopback};
@@ -348,7 +349,12 @@ pub(crate) async fn door(State(gateway): State<Arc<Gateway>>, Path(name): Path<S
         if !matches!(parts.method, Method::POST | Method::DELETE) {
             return Err(McpError::BadMethod);
         }
-        match gateway.mcp.get(&name)? {
+        let door = gateway.mcp.get(&name)?;
+        if matches!(door, Door::Http(_)) && brings_in(&body) {
+            let recorded = gateway.books.reads(ReadSource::Mcp(name.clone()));
+            recorded.map_err(|cause| McpError::NoAnswer { name: name.clone(), cause })?;
+        }
+        match door {
             Door::Process { .. } => Err(McpError::NotGranted(name.clone())),
             Door::Http(http) => tokio::select! {
                 answer = http.pass(&name, parts.method, &parts.headers, body) => answer,
@@ -357,6 +363,18 @@ pub(crate) async fn door(State(gateway): State<Arc<Gateway>>, Path(name): Path<S
         }
     };
     answered.await.unwrap_or_else(|error| error.into_response(&id))
+}
+
+/// Whether the answer to a message is text of strangers. What a server says of itself when it is met is not counted:
+/// whoever set it up chose it for that.
+fn brings_in(body: &[u8]) -> bool {
+    let message = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    match message["method"].as_str() {
+        Some("initialize" | "ping" | "tools/list") => false,
+        Some(method) => !method.starts_with("notifications/"),
+        // Several at once, an answer, or nothing at all; only what ends a session is empty.
+        None => !body.is_empty(),
+    }
 }
 
 /// `POST /mcp/NAME/variables`. Once: the agent asks before it runs anything, and whatever runs later gets nothing.

@@ -19,6 +19,7 @@ use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::calls::ReadSource;
 use crate::gateway::Gateway;
 use crate::grant::Secret;
 
@@ -143,7 +144,8 @@ impl Search {
         Ok(Self { grant, client, allowed, made: AtomicU32::new(0) })
     }
 
-    async fn ask(&self, query: &str) -> Result<String, SearchError> {
+    /// The words as they are asked for, if they may be.
+    fn admit<'a>(&self, query: &'a str) -> Result<&'a str, SearchError> {
         let query = query.trim();
         if query.is_empty() || query.chars().count() > LONGEST_QUERY {
             return Err(SearchError::BadQuery);
@@ -151,6 +153,10 @@ impl Search {
         if self.made.fetch_add(1, Ordering::Relaxed) >= MOST_SEARCHES {
             return Err(SearchError::TooMany);
         }
+        Ok(query)
+    }
+
+    async fn ask(&self, query: &str) -> Result<String, SearchError> {
         tokio::time::timeout(PATIENCE, self.follow(query))
             .await
             .unwrap_or_else(|_| Err(SearchError::NoAnswer(format!("nothing within {} seconds", PATIENCE.as_secs()))))
@@ -293,7 +299,9 @@ pub(crate) async fn door(State(gateway): State<Arc<Gateway>>, body: Body) -> Res
         let search = gateway.search.as_ref().ok_or(SearchError::Off)?;
         let bytes = to_bytes(body, 16 * 1024).await.map_err(|_| SearchError::BadQuery)?;
         let asked: Asked = serde_json::from_slice(&bytes).map_err(|_| SearchError::BadQuery)?;
-        search.ask(&asked.query).await
+        let query = search.admit(&asked.query)?;
+        gateway.books.reads(ReadSource::Search).map_err(SearchError::NoAnswer)?;
+        search.ask(query).await
     };
     match answered.await {
         Ok(text) => axum::Json(json!({"text": text})).into_response(),
@@ -446,9 +454,9 @@ mod tests {
         let (address, _) = service(Router::new().route("/", get(answer))).await;
         let search = Search::within(grant(&format!("{address}/?q={{query}}")), |_| true).unwrap();
         for _ in 0..MOST_SEARCHES {
-            search.ask("x").await.unwrap();
+            search.ask(search.admit("x").unwrap()).await.unwrap();
         }
-        assert!(matches!(search.ask("x").await, Err(SearchError::TooMany)));
-        assert!(matches!(search.ask(&"x".repeat(301)).await, Err(SearchError::BadQuery)));
+        assert!(matches!(search.admit("x"), Err(SearchError::TooMany)));
+        assert!(matches!(search.admit(&"x".repeat(301)), Err(SearchError::BadQuery)));
     }
 }

@@ -235,7 +235,8 @@ impl<'a> Reader<'a> {
             | Event::BranchPublished { .. }
             | Event::BranchMerged { .. }
             | Event::BranchPushed { .. }
-            | Event::PrOpened { .. } => None,
+            | Event::PrOpened { .. }
+            | Event::RunTainted { .. } => None,
         }
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::{
     Actor, CommitId, Decision, DecisionKind, Digest, Ending, HoldId, Micros, Outcome, Parent, Playbook, PursuitStep,
-    RunConfig, RunId,
+    RunConfig, RunId, TaintSource,
 };
 
 /// Something asked of a run: by a person, a timer, or the report of an effect.
@@ -71,6 +71,8 @@ pub enum Command {
         /// Why.
         reason: Option<String>,
     },
+    /// An agent at work reads text of strangers.
+    Taint(TaintReport),
 }
 
 /// What a run begins with.
@@ -107,6 +109,8 @@ pub struct ChildReport {
     pub cost: Micros,
     /// Why it failed.
     pub problem: Option<String>,
+    /// Text of strangers it has read.
+    pub taints: Vec<TaintSource>,
 }
 
 impl Start {
@@ -167,6 +171,15 @@ pub struct PursuitReport {
     pub number: u32,
     /// What.
     pub step: PursuitStep,
+}
+
+/// Text of strangers that an agent reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaintReport {
+    /// Effect whose agent reads it.
+    pub effect: u32,
+    /// Where it comes from.
+    pub source: TaintSource,
 }
 
 /// A person's decision, bound to what was shown.
@@ -285,4 +298,7 @@ pub enum Rejection {
     /// There is no conversation that could be taken to a terminal.
     #[error("there is no session to attach to: {0}")]
     NoSession(&'static str),
+    /// That text of strangers was noted before.
+    #[error("the run is known to have read that")]
+    TaintKnown,
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentProgram, Check, Estimate, Micros, RiskPolicy, TaskBrief};
+use crate::{AgentProgram, Brought, Check, Estimate, Micros, RiskPolicy, TaskBrief, TrustedSource};
 
 /// Whether a gate opens by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -259,6 +259,12 @@ pub struct RunConfig {
     /// What was said with it, when it stands for a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<TaskBrief>>,
+    /// Text of strangers it begins with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<Brought>,
+    /// Sources of such text that the user trusts for this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trusted: Vec<TrustedSource>,
 }
 
 /// Keeps what nobody set out of stored events.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, GoalPhase, GoalTask, Hold,
-    HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Task,
+    HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId,
+    TaintSource, Task,
 };
 
 /// An event with its place in the run's history.
@@ -494,5 +495,16 @@ pub enum Event {
         by: Actor,
         /// Why.
         reason: Option<String>,
+    },
+    /// An agent has read text of strangers.
+    RunTainted {
+        /// Where it comes from.
+        source: TaintSource,
+        /// The stage whose agent read it; a child run's are its parent's without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stage: Option<String>,
+        /// The child run that read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<RunId>,
     },
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::run::{Assumption, Attached, Decided, Opened, Pausing, Said};
 use crate::{
-    Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Micros, Note,
-    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, Session, StageState, Step, TaskState, TaskStatus,
-    Work,
+    Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Look, Micros, Note,
+    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, Session, StageState, Step, Taint, TaintSource,
+    TaskState, TaskStatus, Work,
 };
 
 /// Folds a whole log.
@@ -88,6 +88,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         Event::ApprovalGranted { hold, by, notes, .. } => {
             let shown = run.hold().and_then(|hold| hold.artifact.as_ref()).filter(|artifact| artifact.kind.is_code());
             if let Some(commit) = shown.map(|artifact| artifact.commit.clone()) {
+                run.looked = Some(Look { code: Some(commit.clone()) });
                 run.approved_code = Some(commit);
             }
             decided(run, *hold, by, &Decision::Approve { notes: notes.clone() }, recorded);
@@ -256,6 +257,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         }
         Event::MergeForced { commit, .. } => {
             run.forced = Some(commit.clone());
+            run.looked = Some(Look { code: Some(commit.clone()) });
             (run.merge_approved, run.wants_pr) = (true, false);
             (run.pausing, run.taken_over) = (None, None);
             weigh(run);
@@ -269,7 +271,16 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             end(run, Ending::Failed, recorded);
         }
         Event::RunCancelled { .. } => end(run, Ending::Cancelled, recorded),
+        Event::RunTainted { source, stage, .. } => taint(run, source.clone(), stage.clone(), recorded),
     }
+}
+
+/// What a person said yes to before was said without knowing of this.
+fn taint(run: &mut Run, source: TaintSource, stage: Option<String>, recorded: &Recorded) {
+    if !run.opened().config.trusts(&source) {
+        run.looked = None;
+    }
+    run.taints.push(Taint { source, since: recorded.at, stage });
 }
 
 fn open(run: &mut Run, recorded: &Recorded) {
@@ -290,6 +301,8 @@ fn open(run: &mut Run, recorded: &Recorded) {
         at: recorded.at,
         parent: parent.clone(),
     }));
+    let brought = config.from.iter().map(|brought| brought.source.clone());
+    run.taints = brought.map(|source| Taint { source, since: recorded.at, stage: None }).collect();
 }
 
 /// A stage that proves with nothing to prove has passed for what is there.
@@ -513,8 +526,13 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         run.pausing = None;
     }
     if hold.kind == HoldKind::Review {
+        let yes = matches!(decision, Decision::Approve { .. });
+        // Where it only would be pushed, yes means that.
+        run.merge_approved = yes && (hold.stage.is_some() || run.merges());
         run.wants_pr = matches!(decision, Decision::CreatePr);
-        run.merge_approved = matches!(decision, Decision::Approve { .. });
+        if yes || run.wants_pr {
+            run.looked = Some(Look { code: run.code().map(|artifact| artifact.commit.clone()) });
+        }
     }
     let Some(index) = run.current_stage() else { return };
     let stage = run.stage(index).name.clone();

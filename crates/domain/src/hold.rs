@@ -193,6 +193,9 @@ pub struct Hold {
     /// The limit it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purse: Option<Purse>,
+    /// Text of strangers the run has read, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<String>,
     /// Binds a decision to what was shown.
     pub digest: Digest,
     /// The decisions it takes.

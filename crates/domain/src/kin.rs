@@ -1,8 +1,8 @@
 //! What a run gives its child to begin with, and what the child tells it at the end.
 
 use crate::{
-    Actor, Check, ChildReport, ChildTask, Ending, GitPolicy, Note, NoteKind, Parent, Phase, Run, RunConfig, Stage,
-    Start, Task, TaskState, Work,
+    Actor, Brought, Check, ChildReport, ChildTask, Ending, GitPolicy, Note, NoteKind, Parent, Phase, Run, RunConfig,
+    Stage, Start, Task, TaskState, Work,
 };
 
 /// The longest part of the parent's request that a child is told.
@@ -94,6 +94,8 @@ impl Run {
             git: GitPolicy { base_branch, auto_merge: false, push: false, create_pr: false, review: false },
             group: None,
             task: None,
+            // The text itself went into the plan.
+            from: self.taints.iter().map(|taint| Brought { source: taint.source.clone(), text: None }).collect(),
             ..config.clone()
         }
     }
@@ -115,6 +117,7 @@ impl Run {
             files,
             cost: self.cost(),
             problem: self.failure.clone(),
+            taints: self.taints.iter().map(|taint| taint.source.clone()).collect(),
         })
     }
 }

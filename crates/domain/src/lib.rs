@@ -27,6 +27,7 @@ mod reflection;
 mod risk;
 mod run;
 mod status;
+mod taint;
 mod task;
 mod task_brief;
 mod task_map;
@@ -36,7 +37,7 @@ mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
 pub use checkpoint::{Checkpoint, CheckpointStep, checkpoints};
-pub use command::{ChildReport, Command, Decide, PursuitReport, Rejection, Report, SpendReport, Start};
+pub use command::{ChildReport, Command, Decide, PursuitReport, Rejection, Report, SpendReport, Start, TaintReport};
 pub use config::{
     ConfigError, Gate, GitPolicy, Group, ModelName, OnFailure, Policy, Priority, RunConfig, Trust, TrustKey,
 };
@@ -68,6 +69,7 @@ pub use run::{
     Said, Spend, StageState, Step, Timer, TimerKind,
 };
 pub use status::{Status, TaskWord};
+pub use taint::{Brought, Look, Reach, Taint, TaintKind, TaintSource, TrustedBy, TrustedSource};
 pub use task::{TaskState, TaskStatus};
 pub use task_brief::{OPENING_QUESTION, TaskBrief, is_vague};
 pub use task_map::{TaskArtifacts, TaskGate, TaskRefusal};

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, AgentProgram, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Goal,
-    Hold, HoldId, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review, RunConfig,
-    RunId, Session, Stage, TaskState, Waived,
+    Hold, HoldId, Look, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review,
+    RunConfig, RunId, Session, Stage, Taint, TaskState, Waived,
 };
 
 /// One request worked through one playbook on one branch.
@@ -114,6 +114,10 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
     /// Why it failed.
     pub failure: Option<String>,
+    /// Text of strangers it has read.
+    pub taints: Vec<Taint>,
+    /// A person's yes to the work as a whole, since the last of it was read.
+    pub looked: Option<Look>,
 }
 
 /// What a run began with; it never changes.
@@ -496,6 +500,8 @@ impl Run {
             updated_at: Timestamp::UNIX_EPOCH,
             ended_at: None,
             failure: None,
+            taints: Vec::new(),
+            looked: None,
         }
     }
 

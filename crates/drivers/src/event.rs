@@ -3,6 +3,16 @@
 use domain::PursuitStep;
 use serde::{Deserialize, Serialize};
 
+/// Tools of programs that are not ours by which they read the web: their makers do it for them, so no wall stops it.
+pub const WEB_TOOLS: &[&str] =
+    &["WebSearch", "WebFetch", "web_search", "web_fetch", "google_web_search", "websearch", "webfetch"];
+
+/// Whether a tool of a program reads the web.
+#[must_use]
+pub fn is_web_tool(name: &str) -> bool {
+    WEB_TOOLS.contains(&name)
+}
+
 /// Something an agent did; a line of JSON on our own agent's standard output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", rename_all_fields = "camelCase")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{AgentProgram, GoalTask};
+use domain::{AgentProgram, GoalTask, Reach};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -182,6 +182,21 @@ pub struct Job {
     /// Tokens the model can take in at once; `None`: what is known of its family.
     #[serde(default)]
     pub context_tokens: Option<u64>,
+    /// What is left to the run after the text of strangers it has read.
+    #[serde(default)]
+    pub reach: Reach,
+    /// Where the text of strangers comes from that the run began with, in words.
+    #[serde(default)]
+    pub strangers: Vec<String>,
+    /// That text, where it does not stand in the request.
+    #[serde(default)]
+    pub strangers_texts: Vec<String>,
+    /// How the names of tools begin that bring in text of strangers.
+    #[serde(default)]
+    pub strange_tools: Vec<String>,
+    /// How the names of tools begin behind which the user's secrets are.
+    #[serde(default)]
+    pub secret_tools: Vec<String>,
 }
 
 /// What a stage wants from its agent.

@@ -15,7 +15,7 @@ pub mod task_md;
 mod window;
 
 pub use driver::TERMINAL_SOCKET;
-pub use event::AgentEvent;
+pub use event::{AgentEvent, WEB_TOOLS, is_web_tool};
 pub use guidance::{GUIDANCE_FILE, Guidance};
 pub use hand_in::{
     HandIn, HandoffHandIn, KeyFile, PlanHandIn, PulseHandIn, ReflectionHandIn, ResearchHandIn, ScopeHandIn, TasksHandIn,

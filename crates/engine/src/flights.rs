@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{Command, EffectId, PursuitReport, Run, RunId, SpendReport};
+use domain::{Command, EffectId, PursuitReport, Run, RunId, SpendReport, TaintReport};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::handle::Refusal;
-use crate::{EffectRunner, Engine, Job, Leased, PursuitSink, Slots, SpendSink, Weight, boundary, kin};
+use crate::{EffectRunner, Engine, Job, Leased, PursuitSink, Slots, SpendSink, TaintSink, Weight, boundary, kin};
 
 /// The effects in the air.
 pub(crate) struct Flights {
@@ -63,7 +63,8 @@ impl Flights {
         let before = self.leaving.remove(&id);
         let spend = spend_sink(engine.clone(), id.clone());
         let pursuit = pursuit_sink(engine.clone(), id.clone());
-        let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend, pursuit };
+        let taint = taint_sink(engine.clone(), id.clone());
+        let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend, pursuit, taint };
         let runner = Arc::clone(&self.runner);
         let epoch = leased.lease.epoch;
         let task = self.runtime.spawn(async move {
@@ -156,6 +157,12 @@ fn spend_sink(engine: Engine, run: RunId) -> SpendSink {
 fn pursuit_sink(engine: Engine, run: RunId) -> PursuitSink {
     PursuitSink(Arc::new(move |step: PursuitReport| {
         Box::pin(deliver(engine.clone(), run.clone(), Command::Pursue(step), "a step towards a goal"))
+    }))
+}
+
+fn taint_sink(engine: Engine, run: RunId) -> TaintSink {
+    TaintSink(Arc::new(move |report: TaintReport| {
+        Box::pin(deliver(engine.clone(), run.clone(), Command::Taint(report), "a read of strangers' text"))
     }))
 }
 

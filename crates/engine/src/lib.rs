@@ -22,6 +22,6 @@ pub use entry::{Blocked, EntryRule, QueueState, turn};
 pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};
 pub use ports::{
     Append, Appended, Batch, CommandKey, Committed, DueTimer, EffectRunner, FeedItem, Fence, Job, Lease, LeaseWish,
-    Leased, NodeId, OutboxRow, PursuitSink, RunFilter, SpendSink, Store, StoreError, TimerChange, Weight,
+    Leased, NodeId, OutboxRow, PursuitSink, RunFilter, SpendSink, Store, StoreError, TaintSink, TimerChange, Weight,
 };
 pub use row::Row;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use domain::{Effect, EffectId, Outcome, PursuitReport, Recorded, Run, RunId, SpendReport, Timer};
+use domain::{Effect, EffectId, Outcome, PursuitReport, Recorded, Run, RunId, SpendReport, TaintReport, Timer};
 use jiff::Timestamp;
 
 use crate::{EntryRule, QueueState, Row};
@@ -323,6 +323,8 @@ pub struct Job {
     pub spend: SpendSink,
     /// Where an agent's steps towards a goal are reported.
     pub pursuit: PursuitSink,
+    /// Where text of strangers is reported that an agent reads.
+    pub taint: TaintSink,
 }
 
 type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -335,6 +337,17 @@ impl PursuitSink {
     /// Reports one step.
     pub async fn report(&self, step: PursuitReport) {
         (self.0)(step).await;
+    }
+}
+
+/// Takes what agents read of strangers; resolves once it is stored or known to be refused.
+#[derive(Clone)]
+pub struct TaintSink(pub Arc<dyn Fn(TaintReport) -> Done + Send + Sync>);
+
+impl TaintSink {
+    /// Reports one source.
+    pub async fn report(&self, report: TaintReport) {
+        (self.0)(report).await;
     }
 }
 

@@ -15,6 +15,7 @@ use crate::hands::{Activity, Hands};
 use crate::purses;
 use crate::shim::client::{Attempt, Ended};
 use crate::steps::Steps;
+use crate::strangers::Strangers;
 use crate::trouble::Trouble;
 
 /// Files of a spool that are read here.
@@ -30,19 +31,19 @@ pub(crate) async fn follow(
     attempt: &Attempt,
 ) -> Result<Ended, Trouble> {
     let mut reader = Reader::new(spool.join(OUTPUT));
-    let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    let mut counter = Counter::new(spool);
     let mut steps = Steps::default();
     let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        steps.add(tell(hands, job, task, &mut scribe, reader.lines()));
+        steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines()));
         steps.tell(job).await;
         scribe.rest().await;
         counter.tell(job).await?;
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
-    steps.add(tell(hands, job, task, &mut scribe, reader.lines()));
+    steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines()));
     steps.tell(job).await;
     scribe.keep().await;
     counter.tell(job).await?;
@@ -53,7 +54,14 @@ pub(crate) async fn follow(
 }
 
 /// Passes on what an agent says; its steps towards a goal are given back, because they are facts and not only news.
-fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: Vec<String>) -> Vec<PursuitStep> {
+fn tell(
+    hands: &Hands,
+    job: &Job,
+    task: &AgentTask,
+    scribe: &mut Scribe,
+    strangers: &mut Strangers,
+    lines: Vec<String>,
+) -> Vec<PursuitStep> {
     let mut steps = Vec::new();
     for line in lines {
         let decoded = Own::decode(&line);
@@ -62,6 +70,7 @@ fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: 
             continue;
         };
         scribe.line(Some(&event));
+        strangers.seen(&event);
         if let AgentEvent::Pursued { step } = event {
             steps.push(step);
             continue;
@@ -73,9 +82,14 @@ fn tell(hands: &Hands, job: &Job, task: &AgentTask, scribe: &mut Scribe, lines: 
     steps
 }
 
-/// Counts what an attempt has spent, for one that nobody follows any more.
+/// Counts what an attempt has spent and read, for one that nobody follows any more.
 pub(crate) async fn settle(job: &Job, spool: &Path, number: u32) -> Result<(), Trouble> {
-    let mut counter = Counter { spool: spool.to_owned(), told: 0 };
+    let mut counter = Counter::new(spool);
+    for line in Reader::new(spool.join(OUTPUT)).lines() {
+        if let Decoded::Event(event) = Own::decode(&line) {
+            counter.strangers.seen(&event);
+        }
+    }
     counter.tell_as(job, number).await
 }
 
@@ -105,19 +119,27 @@ impl Reader {
     }
 }
 
-/// Tells the engine about settled calls, each once, in the order they were settled.
+/// Tells the engine about settled calls, each once, in the order they were settled, and about what was read.
 struct Counter {
     spool: PathBuf,
     told: usize,
+    strangers: Strangers,
 }
 
 impl Counter {
+    fn new(spool: &Path) -> Self {
+        Self { spool: spool.to_owned(), told: 0, strangers: Strangers::default() }
+    }
+
     async fn tell(&mut self, job: &Job) -> Result<(), Trouble> {
         self.tell_as(job, job.id.number).await
     }
 
     async fn tell_as(&mut self, job: &Job, effect: u32) -> Result<(), Trouble> {
-        let settled: Vec<SpendReport> = self.records()?.iter().filter_map(paid).collect();
+        let records = self.records()?;
+        self.strangers.recorded(&records);
+        self.strangers.tell(job, effect).await;
+        let settled: Vec<SpendReport> = records.iter().filter_map(paid).collect();
         let new = settled.len();
         for (index, mut spend) in settled.into_iter().enumerate().skip(self.told) {
             spend.effect = effect;
@@ -135,7 +157,7 @@ impl Counter {
             .iter()
             .filter_map(|record| match record {
                 CallRecord::Settled(settled) => Some(settled.call),
-                CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
+                CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
             })
             .collect();
         for record in &records {
@@ -209,7 +231,7 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         // No agent ends for want of a vector.
         CallRecord::Settled(settled) if settled.protocol == Protocol::Embeddings => None,
         CallRecord::Settled(settled) => Some(settled),
-        CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
+        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
     });
     Ok(last.and_then(|settled| match (settled.outcome, settled.shortage) {
         (CallOutcome::Quota, _) => Some(AgentEnd::QuotaSpent {

@@ -123,6 +123,12 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         embeddings: None,
         mcp: Vec::new(),
         context_tokens: None,
+        // Known to whoever knows what the run has read.
+        reach: domain::Reach::Whole,
+        strangers: Vec::new(),
+        strangers_texts: Vec::new(),
+        strange_tools: Vec::new(),
+        secret_tools: Vec::new(),
         permissions: permissions(run),
         settings: roles::settings(paths, repos, run, &task.session.role)?,
         skills: roles::skills(repos, run, task)?,

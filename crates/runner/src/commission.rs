@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{AgentProgram, AgentTask, Purpose};
+use domain::{AgentProgram, AgentTask, Purpose, Reach};
 use drivers::{JOB_FILE, RESULT_FILE};
 use engine::{Job, boundary};
 
@@ -16,6 +16,7 @@ use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
 use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
+use crate::strangers;
 use crate::task_file;
 use crate::trouble::Trouble;
 
@@ -24,8 +25,11 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
-    let mcp = hands.mcp.offered(&task.session.role);
-    let given = move |job: drivers::Job| drivers::Job { web_search, embeddings, doors, mcp, ..job };
+    let servers = hands.mcp.within(job.run.reach());
+    let (run, mcp) = (job.run.clone(), servers.offered(&task.session.role));
+    let given = move |job: drivers::Job| {
+        strangers::within(&run, &servers, drivers::Job { web_search, embeddings, doors, mcp, ..job })
+    };
     let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
     prepared?;
     boundary("agent.prepared");
@@ -82,14 +86,18 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         home: hands.paths.home().to_owned(),
     };
     let mut grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
-    grant.mcp = hands.mcp.granted(&task.session.role);
+    let servers = hands.mcp.within(run.reach());
+    grant.mcp = servers.granted(&task.session.role);
+    if run.reach() == Reach::ModelsOnly {
+        grant.search = None;
+    }
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();
     Ok(Launch {
         spool: hands.paths.spool(&job.id, None),
         workspace: hands.paths.workspace(&run.id),
         session,
-        extra_ro: hands.mcp.readable(&task.session.role),
+        extra_ro: servers.readable(&task.session.role),
         hide: vec![hands.paths.home().to_owned()],
         argv: match task.purpose {
             Purpose::Sit => drivers::Own::sitting(HOLDPOINT, &session_text, DOOR),

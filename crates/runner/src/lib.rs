@@ -33,6 +33,7 @@ mod settings;
 pub mod shim;
 mod specs;
 mod steps;
+mod strangers;
 mod task_file;
 mod trouble;
 mod try_model;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use broker::{McpGrant, McpReach, Secret};
+use domain::Reach;
 use drivers::{McpServer, McpVariables, McpWay};
 
 /// All of them. `Debug` shows no secret.
@@ -60,6 +61,13 @@ impl McpSettings {
         McpGrant { name: self.name.clone(), reach }
     }
 
+    fn has_secrets(&self) -> bool {
+        match &self.way {
+            McpSource::Process { variables, .. } => !variables.is_empty(),
+            McpSource::Http { headers, .. } => !headers.is_empty(),
+        }
+    }
+
     fn offer(&self) -> McpServer {
         let way = match &self.way {
             McpSource::Process { command, variables, .. } => McpWay::Process {
@@ -76,6 +84,22 @@ impl McpSettings {
 impl McpServers {
     fn of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a McpSettings> {
         self.0.iter().filter(move |server| server.roles.iter().any(|allowed| allowed == role))
+    }
+
+    /// Those that are left to who has read text of strangers: none with secrets behind it, and, where nothing but the
+    /// models may be reached, none behind an address.
+    pub(crate) fn within(&self, reach: Reach) -> Self {
+        let left = |server: &&McpSettings| match reach {
+            Reach::Whole => true,
+            Reach::NoSecrets => !server.has_secrets(),
+            Reach::ModelsOnly => !server.has_secrets() && matches!(server.way, McpSource::Process { .. }),
+        };
+        Self(self.0.iter().filter(left).cloned().collect())
+    }
+
+    /// Those that have secrets of the user's.
+    pub(crate) fn with_secrets(&self) -> impl Iterator<Item = &McpSettings> {
+        self.0.iter().filter(|server| server.has_secrets())
     }
 
     /// What the agent is told.
@@ -110,6 +134,30 @@ mod tests {
     fn server(name: &str, roles: &[&str], way: McpSource) -> McpSettings {
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
         McpSettings { name: name.into(), way, roles, tools: None, timeout_seconds: 60 }
+    }
+
+    #[test]
+    fn who_has_read_text_of_strangers_gets_no_server_with_secrets_and_perhaps_none_behind_an_address() {
+        let secret = || BTreeMap::from([("TOKEN".to_owned(), Secret::new("s3cret"))]);
+        let process = |variables| McpSource::Process { command: vec!["tool".into()], variables, read: Vec::new() };
+        let http = |headers| McpSource::Http { url: "https://x.example/mcp".into(), headers };
+        let servers = McpServers(vec![
+            server("plain", &["planner"], process(BTreeMap::new())),
+            server("keyed", &["planner"], process(secret())),
+            server("open", &["planner"], http(BTreeMap::new())),
+            server("account", &["planner"], http(secret())),
+        ]);
+        let left = |reach| {
+            let left = servers.within(reach);
+            let names: Vec<String> = left.offered("planner").into_iter().map(|server| server.name).collect();
+            let granted: Vec<String> = left.granted("planner").into_iter().map(|grant| grant.name).collect();
+            assert_eq!(names, granted);
+            names
+        };
+        assert_eq!(left(Reach::Whole).len(), 4);
+        assert_eq!(left(Reach::NoSecrets), ["plain", "open"]);
+        assert_eq!(left(Reach::ModelsOnly), ["plain"]);
+        assert_eq!(servers.with_secrets().count(), 2);
     }
 
     #[test]

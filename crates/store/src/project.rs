@@ -75,7 +75,8 @@ impl Marks {
                 | Event::BranchPushed { .. }
                 | Event::RunCompleted { .. }
                 | Event::RunFailed { .. }
-                | Event::RunCancelled { .. } => {}
+                | Event::RunCancelled { .. }
+                | Event::RunTainted { .. } => {}
             }
         }
         marks
@@ -143,7 +144,8 @@ pub(crate) fn project(
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
         | Event::BranchPushed { .. }
-        | Event::RunCompleted { .. } => Ok(()),
+        | Event::RunCompleted { .. }
+        | Event::RunTainted { .. } => Ok(()),
     }
 }
 

@@ -49,6 +49,7 @@ fn hold(kind: HoldKind) -> Hold {
         deadline: None,
         at_deadline: None,
         purse: None,
+        strangers: Vec::new(),
         digest: Digest::of(["shown"]),
         allowed: vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::AcceptAnyway, DecisionKind::Cancel],
     }
@@ -225,6 +226,7 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
         },
         Event::GoalTaskUpdated { stage, task: samples::goal_tasks().remove(1), effect: 2, step: 3 },
         Event::PrOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() },
+        Event::RunTainted { source: domain::TaintSource::mcp("docs"), stage: Some("planning".to_owned()), child: None },
     ]
 }
 
@@ -258,6 +260,23 @@ fn a_priority_is_stored_only_where_it_is_not_the_usual_one() {
         let (kind, payload) = store::encode(&first).unwrap();
         let word = format!("\"priority\":\"{}\"", priority.word());
         assert_eq!(payload.contains(&word), stored, "{payload}");
+        assert_eq!(store::decode(1, &kind, &payload).unwrap(), first);
+    }
+}
+
+#[test]
+fn strangers_are_stored_with_the_start_only_where_there_are_some() {
+    let by = domain::TrustedBy::Configuration;
+    let trusted = vec![domain::TrustedSource { source: "search".to_owned(), by }];
+    let from = vec![domain::Brought { text: Some("help".to_owned()), ..samples::brought() }];
+    let some = domain::RunConfig { from, trusted, ..samples::config() };
+    for (config, stored) in [(some, true), (samples::config(), false)] {
+        let first = History::started(samples::run_id(1), config).log.remove(0).event;
+        let (kind, payload) = store::encode(&first).unwrap();
+        let words =
+            r#""from":[{"source":{"kind":"issue","source":"https://github.com/ada/shop/issues/7"},"text":"help"}]"#;
+        assert_eq!(payload.contains(words), stored, "{payload}");
+        assert_eq!(payload.contains(r#""trusted":[{"source":"search","by":"configuration"}]"#), stored, "{payload}");
         assert_eq!(store::decode(1, &kind, &payload).unwrap(), first);
     }
 }

@@ -4,7 +4,8 @@
 use domain::{
     AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
     Ending, GoalPhase, GoalTask, GoalTaskStatus, Mark, Micros, Outcome, Purpose, Purse, PursuitReport, PursuitStep,
-    Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage, Submission, TaskState, TaskStatus, Verdict, Work,
+    Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage, Submission, TaintReport, TaintSource, TaskState,
+    TaskStatus, Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -306,6 +307,15 @@ pub fn pursuit(run: &Run, which: usize) -> Option<Command> {
     Some(Command::Pursue(PursuitReport { effect, number, step }))
 }
 
+/// Text of strangers that an agent reads, now or, of one that was stopped, late.
+#[must_use]
+pub fn taint(run: &Run, which: usize) -> Command {
+    let sources = [TaintSource::search(), TaintSource::mcp("docs"), TaintSource::named("https://example.com/page")];
+    let working = run.agent().map(|(number, _)| number).filter(|_| !which.is_multiple_of(5));
+    let effect = working.unwrap_or(run.effects_requested.saturating_sub(1));
+    Command::Taint(TaintReport { effect, source: sources[which % 3].clone() })
+}
+
 /// Each way each child at work can end; one whose start is not known yet may have ended well already.
 #[must_use]
 pub fn children(run: &Run) -> Vec<ChildReport> {
@@ -341,5 +351,6 @@ pub fn child_report(run: &Run, task: &TaskState, ending: Ending) -> ChildReport 
         files: task.task.files.clone(),
         cost: Micros(1000),
         problem: (ending == Ending::Failed).then(|| "the checks failed".to_owned()),
+        taints: Vec::new(),
     }
 }

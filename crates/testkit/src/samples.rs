@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use domain::{
-    Actor, Artifact, ArtifactKind, Check, CheckResult, CommitId, Digest, GitPolicy, GoalTask, GoalTaskStatus,
-    ModelName, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Severity, Start, Task, Trust,
-    Verdict,
+    Actor, Artifact, ArtifactKind, Brought, Check, CheckResult, CommitId, Digest, GitPolicy, GoalTask, GoalTaskStatus,
+    ModelName, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId, Severity, Start, TaintSource,
+    Task, Trust, Verdict,
 };
 use jiff::Timestamp;
 
@@ -71,7 +71,15 @@ pub fn config() -> RunConfig {
         priority: domain::Priority::Normal,
         task: None,
         estimate: None,
+        from: Vec::new(),
+        trusted: Vec::new(),
     }
+}
+
+/// An issue that a stranger wrote.
+#[must_use]
+pub fn brought() -> Brought {
+    Brought { source: TaintSource::named("https://github.com/ada/shop/issues/7"), text: None }
 }
 
 /// The default playbook.

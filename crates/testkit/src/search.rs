@@ -196,6 +196,7 @@ fn because(command: &Command) -> Because {
         | Command::Report(_)
         | Command::Spend(_)
         | Command::Pursue(_)
+        | Command::Taint(_)
         | Command::ChildEnded(_)
         | Command::Guide { .. } => Because::Work,
     }
@@ -216,6 +217,7 @@ fn word(command: &Command) -> String {
         Command::ForceMerge { .. } => "force_merge".to_owned(),
         Command::Spend(_) => "spend".to_owned(),
         Command::Pursue(_) => "pursue".to_owned(),
+        Command::Taint(_) => "taint".to_owned(),
     }
 }
 
@@ -279,6 +281,7 @@ fn key(run: &Run) -> String {
         run.pausing.is_some(),
         run.merge_approved,
         run.wants_pr,
+        run.awaits_look(),
     );
     if run.forced.is_some() {
         // Who forced a merge left the stages for good.
@@ -390,10 +393,10 @@ fn bound(stage: &mut Stage) {
     }
 }
 
-/// Two searches that together reach everything a table names: with all trust and a question, whose answer can be
-/// overturned; and with none, where people send work back.
+/// Searches that together reach everything a table names: with all trust and a question, whose answer can be overturned;
+/// with none, where people send work back; and, where all of it fits, with text of strangers.
 #[must_use]
-pub fn searches(name: &str) -> [(&'static str, Start); 2] {
+pub fn searches(name: &str) -> Vec<(&'static str, Start)> {
     let child = name == "subtask";
     let mut open = samples::config();
     let playbook = bounded(name);
@@ -408,7 +411,15 @@ pub fn searches(name: &str) -> [(&'static str, Start); 2] {
     closed.require_approval = playbook.stages.iter().map(|stage| stage.name.clone()).collect();
     let mut trusting = playbook.clone();
     trusting.stages.iter_mut().for_each(|stage| stage.revisions = 0);
-    [("all trust", beginning(trusting, open, child)), ("no trust", beginning(playbook, closed, child))]
+    let mut strange = open.clone();
+    strange.git.review = false;
+    strange.from = vec![samples::brought()];
+    let mut searches =
+        vec![("all trust", beginning(trusting.clone(), open, child)), ("no trust", beginning(playbook, closed, child))];
+    if !matches!(name, "team" | "staged") {
+        searches.push(("strangers", beginning(trusting, strange, child)));
+    }
+    searches
 }
 
 fn beginning(playbook: Playbook, config: RunConfig, child: bool) -> Start {

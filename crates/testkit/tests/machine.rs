@@ -15,6 +15,7 @@ enum Step {
     Any { which: usize, outcome: usize },
     Spend { effect: u32, cost: u64 },
     Pursue { which: usize },
+    Taint { which: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -24,6 +25,7 @@ fn step() -> impl Strategy<Value = Step> {
         // Not in order, late, or twice: the core must refuse or cope.
         6 => (0..40_usize, 0..40_usize).prop_map(|(which, outcome)| Step::Any { which, outcome }),
         8 => (0..1000_usize).prop_map(|which| Step::Pursue { which }),
+        3 => (0..1000_usize).prop_map(|which| Step::Taint { which }),
         4 => (0..9_u32, 0..3_000_000_u64).prop_map(|(effect, cost)| Step::Spend { effect, cost }),
     ]
 }
@@ -45,6 +47,7 @@ fn command(run: &Run, step: &Step) -> Option<Command> {
             Some(Command::Report(domain::Report { effect: number, outcome }))
         }
         Step::Pursue { which } => testkit::moves::pursuit(run, *which),
+        Step::Taint { which } => Some(testkit::moves::taint(run, *which)),
         Step::Spend { effect, cost } => Some(Command::Spend(SpendReport {
             effect: *effect,
             call: run.spend.counted.get(effect).copied().unwrap_or(0) + 1,
@@ -94,7 +97,7 @@ fn check_cancel(mut history: History) {
 
 fn config() -> impl Strategy<Value = domain::RunConfig> {
     let gate = || prop_oneof![Just(Gate::Auto), Just(Gate::Manual)];
-    let flags = prop::collection::vec(any::<bool>(), 6);
+    let flags = prop::collection::vec(any::<bool>(), 7);
     (gate(), gate(), gate(), flags, 0..3_u32).prop_map(|(planning, implementation, fixes, flags, questions)| {
         let mut config = samples::config();
         config.trust = domain::Trust { planning, implementation, fixes };
@@ -103,6 +106,9 @@ fn config() -> impl Strategy<Value = domain::RunConfig> {
         config.max_clarifications = questions;
         if flags[5] {
             config.budget = Some(Micros(3000));
+        }
+        if flags[6] {
+            config.from = vec![samples::brought()];
         }
         config
     })

@@ -28,7 +28,7 @@ pub use model::{
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,
-    NewTask, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, TaskMerge, TaskUpdate,
+    NewTask, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, StrangersText, TaskMerge, TaskUpdate,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{
@@ -37,5 +37,6 @@ pub use task::{
 };
 pub use view::{
     ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, EventView, FileChangeView, HoldView,
-    PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView, WhyView,
+    PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView,
+    StrangersView, WhyView,
 };

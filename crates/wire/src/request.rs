@@ -72,6 +72,27 @@ pub struct NewRun {
     /// then be empty: the person is asked first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<NewTask>,
+    /// Text of strangers it comes from. A run that begins with some reaches nothing but its models, gets no secrets, and
+    /// waits for a person before its work goes anywhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<StrangersText>,
+    /// Trust such text, in this run, whatever it is and whoever reads it; recorded under your name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_sources: Option<bool>,
+}
+
+/// Text that strangers wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StrangersText {
+    /// Where it comes from: an address, or a few words.
+    pub source: String,
+    /// `issue`, `comment`, `page` or `other`; told from the address unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The text itself, where it is not the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// What is said with a task besides its summary.

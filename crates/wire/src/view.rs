@@ -105,8 +105,31 @@ pub struct RunView {
     /// Named steps on its way, its children's too. Only where one run is asked for by its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointView>,
+    /// Text of strangers it has read. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<StrangersView>,
     /// Number of its last event.
     pub version: u64,
+}
+
+/// Text of strangers that a run has read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StrangersView {
+    /// `issue`, `comment`, `page`, `search`, `mcp` or `other`.
+    pub kind: String,
+    /// Its address or name; empty where the kind says it all.
+    pub source: String,
+    /// Both, in words.
+    pub words: String,
+    /// Since when.
+    #[schema(value_type = String)]
+    pub since: Timestamp,
+    /// The stage whose agent read it; none when the run began with it or a child run brought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Whether the user trusts it, so that nothing follows.
+    pub trusted: bool,
 }
 
 /// What a server that knows no priorities means.
@@ -195,6 +218,9 @@ pub struct HoldView {
     /// The task it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// Text of strangers the run has read, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<String>,
 }
 
 /// An artifact, without its content.

@@ -16,6 +16,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod events;
+mod from;
 mod inbox;
 mod list;
 mod log;

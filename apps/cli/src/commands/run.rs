@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Read as _, path::PathBuf};
 use clap::Args;
 use wire::{CheckSpec, ExitCode, NewRun, VariantsRequest};
 
-use super::batch;
+use super::{batch, from};
 
 use crate::{
     failure::Failure,
@@ -22,7 +22,7 @@ const LONGEST: u64 = 1024 * 1024;
 #[derive(Debug, Default, Args)]
 pub(crate) struct Arguments {
     /// What shall be done; `-` reads it from standard input
-    #[arg(required_unless_present = "batch", conflicts_with = "batch")]
+    #[arg(required_unless_present_any = ["batch", "from"], conflicts_with = "batch")]
     request: Vec<String>,
     /// The git repository
     #[arg(long, value_name = "PATH", default_value = ".")]
@@ -106,6 +106,8 @@ pub(crate) struct Arguments {
     /// Wait until every run has ended or waits for a person
     #[arg(long)]
     wait: bool,
+    #[command(flatten)]
+    strangers: from::From,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
@@ -163,10 +165,12 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
 impl Arguments {
     fn into_request(self) -> Result<NewRun, Failure> {
         let request = if self.request == ["-"] { read_stdin()? } else { self.request.join(" ") };
+        let from = self.strangers.texts()?;
+        let request = from::request(request, &from);
         if request.trim().is_empty() && self.batch.is_none() {
             return Err(Failure::usage(
                 "the request is empty",
-                "say what shall be done: `holdpoint run \"add a search\"`",
+                "say what shall be done: `holdpoint run \"add a search\"`, or give a text with `--from FILE`",
             ));
         }
         let auto_merge = match (self.auto_merge, self.no_auto_merge) {
@@ -196,6 +200,8 @@ impl Arguments {
             review: self.review.then_some(true),
             create_pr: self.pr.then_some(true),
             task: None,
+            from,
+            trust_sources: self.strangers.trusts(),
         })
     }
 }

@@ -7,6 +7,7 @@ use inquire::{Confirm, InquireError};
 use jiff::Timestamp;
 use wire::{CancelRequest, ExitCode, NewRun, NewTask, TaskMerge, TaskRunView, TaskUpdate};
 
+use super::from;
 use super::run::{checks, models, project};
 use crate::{
     client::Client,
@@ -76,6 +77,8 @@ pub(crate) struct Create {
     /// Its place among your queued runs
     #[arg(long, value_name = "low|normal|high", value_parser = ["low", "normal", "high"])]
     priority: Option<String>,
+    #[command(flatten)]
+    strangers: from::From,
 }
 
 #[derive(Debug, Args)]
@@ -194,9 +197,12 @@ impl Create {
             Some(path) => Some(read(&path)?),
             None => self.context,
         };
+        let from = self.strangers.texts()?;
         Ok(NewRun {
             project: project(&self.repo)?,
-            request,
+            request: from::request(request, &from),
+            from,
+            trust_sources: self.strangers.trusts(),
             playbook: Some("task".to_owned()),
             models: models(&self.model),
             base_branch: self.base,

@@ -44,6 +44,9 @@ pub(super) struct Hold {
     /// What people asked about it, and the answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asked: Vec<Asked>,
+    /// Text of strangers the run has read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    strangers: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<Artifact>,
 }
@@ -127,6 +130,7 @@ impl Hold {
             deadline: hold.deadline.map(|at| at.to_string()),
             at_deadline: hold.at_deadline.clone(),
             asked: hold.asked.iter().map(Asked::of).collect(),
+            strangers: lines(&hold.strangers),
             artifact: hold.artifact.as_ref().map(|made| Artifact::of(None, made)),
         }
     }

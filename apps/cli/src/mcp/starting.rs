@@ -1,7 +1,7 @@
 //! `create_task` and `create_run`. Says the same to the server as `holdpoint run` does; the server fills in what is not
 //! said and refuses what the token may not ask for.
 
-use wire::{CheckSpec, NewRun};
+use wire::{CheckSpec, NewRun, StrangersText};
 
 use super::asked::{CreateRun, CreateTask};
 use super::face::Face;
@@ -25,6 +25,7 @@ pub(super) async fn create_task(face: &Face, asked: CreateTask) -> Told<Run> {
         base_branch: asked.base_branch,
         budget_usd: asked.budget_usd,
         priority: asked.priority,
+        from: strangers(asked.from),
         ..NewRun::default()
     };
     start(face, &new).await
@@ -49,9 +50,14 @@ pub(super) async fn create_run(face: &Face, asked: CreateRun) -> Told<Run> {
         review: asked.review,
         auto_merge: asked.auto_merge,
         create_pr: asked.create_pr,
+        from: strangers(asked.from),
         ..NewRun::default()
     };
     start(face, &new).await
+}
+
+fn strangers(from: Vec<String>) -> Vec<StrangersText> {
+    from.into_iter().map(|source| StrangersText { source, ..StrangersText::default() }).collect()
 }
 
 async fn start(face: &Face, new: &NewRun) -> Told<Run> {

@@ -55,6 +55,9 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
         "PROOF_RECORDED" => proof(event),
         "VALIDATION_PASSED" => ("✓", GOOD, format!("validation passed: {}", text("/review/summary"))),
         "VALIDATION_FAILED" => ("✗", BAD, format!("validation failed: {}", text("/review/summary"))),
+        "RUN_TAINTED" => {
+            ("!", WAIT, format!("text of strangers was read: {} {}", text("/source/kind"), text("/source/source")))
+        }
         "MERGE_FORCED" => ("!", BAD, format!("{} forced the merge of unreviewed work", text("/by/name"))),
         "BRANCH_MERGED" => ("✓", GOOD, format!("merged as {}", fit(&text("/commit"), 11))),
         "BRANCH_PUSHED" => ("✓", GOOD, format!("pushed to {}", text("/remote"))),

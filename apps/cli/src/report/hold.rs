@@ -41,6 +41,7 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     }
     lines.push(format!("{WAIT}◆ {}{WAIT:#} {DIM}({}){DIM:#}", title(hold), ago(now, hold.since)));
     lines.extend(wrap(&clean_line(&hold.summary), width.saturating_sub(2)).into_iter().map(|line| format!("  {line}")));
+    lines.extend(strangers(hold, width));
     lines.extend(risks(hold, width));
     lines.extend(question(hold, width));
     lines.extend(asked(hold, width));
@@ -59,6 +60,17 @@ pub(crate) fn deadline(hold: &HoldView, now: Timestamp) -> Option<String> {
         Some("go_on") => format!("it goes on by itself {at}"),
         _ => format!("an answer is wanted {at}; it waits on after that"),
     })
+}
+
+/// Text of strangers the run has read, where the hold's own words do not say it.
+fn strangers(hold: &HoldView, width: usize) -> Vec<String> {
+    if hold.strangers.is_empty() || hold.summary.contains("text of strangers") {
+        return Vec::new();
+    }
+    let said = format!("this run has read text of strangers: {}", clean_line(&hold.strangers.join(", ")));
+    let mut lines = wrap(&said, width.saturating_sub(4)).into_iter();
+    let first = lines.next().map(|line| format!("  {BAD}!{BAD:#} {line}"));
+    first.into_iter().chain(lines.map(|line| format!("    {line}"))).collect()
 }
 
 /// What of a change a person should look at.

@@ -60,6 +60,11 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
         let colour = if tier == "unsandboxed" { BAD } else { anstyle::Style::new() };
         row("sandbox", format!("{colour}{}{colour:#}", clean_line(tier)));
     }
+    for known in &run.strangers {
+        let stage = known.stage.as_deref().map(|stage| format!(", read in {stage}")).unwrap_or_default();
+        let trusted = if known.trusted { ", trusted" } else { "" };
+        row("strangers", clean_line(&format!("{}{stage}{trusted}", known.words)));
+    }
     if let Some(url) = &run.pull_request {
         row("pull req.", clean_line(url));
     }
@@ -230,6 +235,7 @@ pub(crate) mod sample {
             pull_request: None,
             attached: None,
             checkpoints: Vec::new(),
+            strangers: Vec::new(),
             version: 17,
         }
     }
@@ -276,6 +282,7 @@ pub(crate) mod sample {
             at_deadline: None,
             asked: Vec::new(),
             task: None,
+            strangers: Vec::new(),
         }
     }
 }

@@ -44,6 +44,8 @@ pub(crate) fn holds(holds: &[HoldView], now: Timestamp, width: usize) -> String 
             Some(deadline) => format!("({}) {shown}", until(now, deadline)),
             None => shown.to_owned(),
         };
+        let marked = if hold.strangers.is_empty() { String::new() } else { "(strangers) ".to_owned() };
+        let shown = format!("{marked}{shown}");
         let shown = shown.as_str();
         vec![
             short(&hold.run),

@@ -57,6 +57,8 @@ pub struct Defaults {
     pub max_clarification_rounds: Option<u32>,
     /// Leave the clarifying conversation out.
     pub skip_clarification: Option<bool>,
+    /// Sources of text that others write and the user trusts.
+    pub trusted_sources: Vec<String>,
 }
 
 /// A setting that cannot be used.
@@ -99,6 +101,7 @@ impl Setup {
             budget: own.budget,
             max_clarification_rounds: own.max_clarification_rounds,
             skip_clarification: own.skip_clarification,
+            trusted_sources: own.trusted_sources,
         };
         let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;
@@ -215,6 +218,22 @@ mod tests {
         assert!(read(file, &[]).unwrap_err().to_string().contains("SEARCH_KEY"));
         let bad = read("[search]\nendpoint = \"https://s.example/\"\n", &[]).unwrap_err().to_string();
         assert!(bad.contains("{query}"), "{bad}");
+    }
+
+    #[test]
+    fn sources_are_trusted_only_by_name_in_the_users_file() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |file: &str| {
+            std::fs::write(home.path().join("config.toml"), file).unwrap();
+            Setup::read(home.path(), &environment(&[])).map(|setup| setup.defaults.trusted_sources)
+        };
+        assert!(read("").unwrap().is_empty());
+        let named = read("trusted_sources = [\"search\", \"mcp:docs\", \"https://github.com/ours\"]\n").unwrap();
+        assert_eq!(named, ["search", "mcp:docs", "https://github.com/ours"]);
+        for bad in ["", "mcp:", "https://", "everything"] {
+            let refused = read(&format!("trusted_sources = [\"{bad}\"]\n")).unwrap_err().to_string();
+            assert!(refused.contains("is no source"), "{refused}");
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct UserFile {
     pub(super) search: Option<SearchFile>,
     pub(super) embeddings: Option<EmbeddingsFile>,
     pub(super) mcp: BTreeMap<String, McpFile>,
+    /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
+    trusted_sources: Vec<String>,
 }
 
 /// `[search]`: where agents may look words up on the web.
@@ -135,6 +137,7 @@ impl UserFile {
             push: self.push,
             max_clarification_rounds: self.agent.max_clarification_rounds,
             skip_clarification: self.agent.skip_clarification,
+            trusted_sources: self.trusted_sources.clone(),
             ..Defaults::default()
         };
         if let Some(rounds) = self.agent.max_clarification_rounds.filter(|rounds| !(1..=100).contains(rounds)) {
@@ -157,6 +160,10 @@ impl UserFile {
             let program = program.parse().map_err(|error| refuse(format!("[agents] {role}: {error}")))?;
             defaults.programs.insert(role.clone(), program);
         }
+        if let Some(source) = self.trusted_sources.iter().find(|source| !is_source(source)) {
+            let hint = "use `search`, `mcp:NAME`, an address, or `*` for all";
+            return Err(refuse(format!("trusted_sources: `{source}` is no source; {hint}")));
+        }
         defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)
     }
@@ -169,6 +176,12 @@ impl UserFile {
             project_month: money("budget_project_month_usd", self.budget_project_month_usd).map_err(refuse)?,
         })
     }
+}
+
+fn is_source(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let named = text.strip_prefix("mcp:").or(host).is_some_and(|rest| !rest.trim_matches('/').is_empty());
+    matches!(text, "search" | "*") || named
 }
 
 fn money(key: &str, said: Option<f64>) -> Result<Option<Micros>, String> {

@@ -1,9 +1,9 @@
 //! Tasks, conversations, assumptions, reflections and steps of a run, as single views show them.
 
-use domain::{Asked, Checkpoint, Group, Risk, Run, TaskState};
+use domain::{Asked, Checkpoint, Group, Risk, Run, Taint, TaskState};
 use wire::{
     AskedView, AssumptionView, CheckpointView, GroupView, OverlapView, ReflectionView, RiskView, RunView, SaidView,
-    TaskView,
+    StrangersView, TaskView,
 };
 
 /// Fills in what lists leave out.
@@ -41,6 +41,17 @@ pub(super) fn add(view: &mut RunView, run: &Run) {
         since: attached.since.to_string(),
         active: run.sitting().is_some(),
     });
+}
+
+pub(super) fn strangers(run: &Run, taint: &Taint) -> StrangersView {
+    StrangersView {
+        kind: taint.source.kind.word().to_owned(),
+        source: taint.source.source.clone(),
+        words: taint.source.words(),
+        since: taint.since,
+        stage: taint.stage.clone(),
+        trusted: run.opened().config.trusts(&taint.source),
+    }
 }
 
 fn task(state: &TaskState, groups: &[Vec<String>]) -> TaskView {

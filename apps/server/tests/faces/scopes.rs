@@ -58,7 +58,12 @@ async fn a_run_of_an_agent_is_no_freer_than_its_owner_lets_it_be() {
         body[field] = value;
         body
     };
-    let refused = [("trust", json!({"planning": "auto"})), ("autoMerge", json!(true)), ("createPr", json!(true))];
+    let refused = [
+        ("trust", json!({"planning": "auto"})),
+        ("autoMerge", json!(true)),
+        ("createPr", json!(true)),
+        ("trustSources", json!(true)),
+    ];
     for (field, value) in refused {
         let (status, body) = as_agent(&bench, Method::POST, "/api/runs", &with(field, value)).await;
         let told = (status.as_u16(), body["code"].as_str().unwrap(), body["field"].as_str().unwrap());

@@ -84,7 +84,7 @@ impl Host<'_> {
         let resumed_turns = state.turns;
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
         let counter = Counter::open(&self.path, Arc::clone(&self.desk), &self.job)?;
-        let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job);
+        let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job, &self.desk);
         let mut prompt = match state.session {
             Some(_) => self.news(&state, &counter)?,
             None => self.all(&counter)?,

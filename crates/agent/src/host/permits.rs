@@ -1,12 +1,16 @@
 //! What a program may do without a person's yes: the same rules as for our own agent.
 
+use std::sync::Arc;
+
 use drivers::driver::{Asked, Changes, Word};
-use drivers::{HandIn, Job, JobKind, Permission};
+use drivers::{HandIn, Job, JobKind, Permission, is_web_tool};
 
 use super::state::State;
 use super::tools::ACCEPTED;
 use crate::policy::Policy;
 use crate::shorten;
+use crate::strangers;
+use crate::tools::Desk;
 
 const LONGEST_REQUEST: usize = 1_000;
 
@@ -15,11 +19,12 @@ pub(super) struct Permits {
     policy: Policy,
     said: Vec<String>,
     kind: JobKind,
+    desk: Arc<Desk>,
 }
 
 impl Permits {
-    pub(super) fn new(policy: Policy, job: &Job) -> Self {
-        Self { policy, said: job.permissions.clone(), kind: job.kind }
+    pub(super) fn new(policy: Policy, job: &Job, desk: &Arc<Desk>) -> Self {
+        Self { policy, said: job.permissions.clone(), kind: job.kind, desk: Arc::clone(desk) }
     }
 
     /// What is said to the program, and what is handed in when a person has to be asked.
@@ -30,6 +35,16 @@ impl Permits {
             let reason =
                 "you only look at this repository: nothing you change is kept. Hand in what you were asked for";
             return (Word::Deny(reason.to_owned()), None);
+        }
+        if is_web_tool(&asked.tool) && self.desk.strangers.refuse_the_web() {
+            let reason = "this run began with text of strangers, so nothing but the model is reached";
+            return (Word::Deny(reason.to_owned()), None);
+        }
+        self.desk.strangers.reads(&asked.tool);
+        if self.desk.strangers.refuse_secrets()
+            && let Some(secret) = self.policy.secret(&asked.action)
+        {
+            return (Word::Deny(strangers::refused(&secret)), None);
         }
         let Some(what) = self.policy.question(&asked.tool, changes, &asked.action) else { return (Word::Allow, None) };
         let what = shorten::one_line(&what, LONGEST_REQUEST);

@@ -54,6 +54,7 @@ impl Work<'_> {
     pub(crate) async fn call_server(&mut self, call: &Call) -> Result<(), AgentError> {
         self.started(call)?;
         self.record(Record::Begun { id: call.id.clone() })?;
+        self.desk.strangers.reads(&call.tool);
         let begun = Instant::now();
         let (ok, output) = match self.servers.call(&call.tool, &call.input).await {
             Ok(output) => (true, output),

@@ -9,6 +9,7 @@ use super::searcher::Searcher;
 use super::views::Views;
 use super::web_code_search::Web;
 use super::{ToolError, changes, comments};
+use crate::strangers::Strangers;
 use crate::workspace::Workspace;
 
 /// What tools work with.
@@ -23,6 +24,8 @@ pub(crate) struct Desk {
     pub(super) plans: Plans,
     pub(super) searcher: Searcher,
     pub(super) web: Web,
+    /// What was read of them by this process.
+    pub(crate) strangers: Strangers,
     diff: Option<String>,
 }
 
@@ -37,6 +40,7 @@ impl Desk {
             plans: Plans::new(session),
             searcher: Searcher::new(session, door, job.embeddings.as_deref()),
             web: Web::new(door, job.web_search),
+            strangers: Strangers::new(job),
             diff: job.diff.clone(),
         };
         changes::recover(&desk);

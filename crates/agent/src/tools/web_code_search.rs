@@ -50,6 +50,7 @@ pub(super) async fn run(desk: &Desk, input: Input) -> Result<String, ToolError> 
     let Some(socket) = &desk.web.0 else {
         return Err(ToolError::Refused("no web search is set up here".to_owned()));
     };
+    desk.strangers.reads("web_code_search");
     let failed = |error: reqwest::Error| ToolError::Refused(format!("the search could not be asked: {error}"));
     let client = reqwest::Client::builder()
         .unix_socket(socket.clone())

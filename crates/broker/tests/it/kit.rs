@@ -95,7 +95,7 @@ impl Door {
     pub(crate) fn settled(&self) -> Vec<Settled> {
         let settled = |record| match record {
             CallRecord::Settled(settled) => Some(settled),
-            CallRecord::Reserved(_) | CallRecord::Tried(_) => None,
+            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
         };
         self.records().into_iter().filter_map(settled).collect()
     }
@@ -103,7 +103,7 @@ impl Door {
     pub(crate) fn tried(&self) -> Vec<Tried> {
         let tried = |record| match record {
             CallRecord::Tried(tried) => Some(tried),
-            CallRecord::Reserved(_) | CallRecord::Settled(_) => None,
+            CallRecord::Reserved(_) | CallRecord::Settled(_) | CallRecord::Read(_) => None,
         };
         self.records().into_iter().filter_map(tried).collect()
     }

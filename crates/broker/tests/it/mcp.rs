@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{any, post};
+use broker::calls::{CallRecord, ReadSource};
 use broker::{Grant, McpGrant, McpReach, Secret};
 use serde_json::{Value, json};
 
@@ -117,4 +118,28 @@ fn a_setting_that_would_leak_or_confuse_is_refused() {
     let headers = BTreeMap::from([("X-Key".to_owned(), Secret::new("a\nb"))]);
     let url = "https://x.example/".to_owned();
     assert!(McpGrant { name: "a".into(), reach: McpReach::Http { url, headers, seconds: 1 } }.check().is_err());
+}
+
+#[tokio::test]
+async fn what_a_server_is_asked_for_is_recorded_before_once_and_how_it_is_met_is_not() {
+    let (address, _) = service(Router::new().route("/mcp", any(answer))).await;
+    let door = Door::open(granted(vec![http("docs", &format!("{address}/mcp"))]));
+    let read = |door: &Door| {
+        let source = |record| match record {
+            CallRecord::Read(read) => Some(read.source),
+            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Settled(_) => None,
+        };
+        door.records().into_iter().filter_map(source).collect::<Vec<_>>()
+    };
+    for method in ["initialize", "notifications/initialized", "tools/list"] {
+        door.json("/mcp/docs", &json!({"jsonrpc": "2.0", "id": 1, "method": method})).await;
+    }
+    door.client.delete("http://broker/mcp/docs").send().await.unwrap();
+    assert_eq!(read(&door), []);
+    for method in ["tools/call", "resources/read", "something/new"] {
+        door.json("/mcp/docs", &json!({"jsonrpc": "2.0", "id": 1, "method": method})).await;
+        assert_eq!(read(&door), [ReadSource::Mcp("docs".into())], "{method}");
+    }
+    door.json("/mcp/other", &json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"})).await;
+    assert_eq!(read(&door).len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Delegation: one child run per task of the plan, as many at once as allowed, each begun when what it depends on is
 //! merged. What they make is merged into the run's branch one at a time, the first in plan order first.
 
-use super::{Draft, cancel, hold, stage};
+use super::{Draft, cancel, hold, stage, taint};
 use crate::{
     Artifact, ArtifactKind, ChildMerge, ChildReport, ChildTask, ChildWord, Digest, Effect, Ending, Event, Hold, Mark,
     Micros, NoteKind, OnFailure, OnOverlap, Phase, Rejection, RunId, Shortage, Task, TaskState, TaskStatus, Work,
@@ -237,7 +237,8 @@ pub(super) fn ended(draft: &mut Draft, report: ChildReport) -> Result<(), Reject
         let (task, child) = (report.task.clone(), report.child.clone());
         draft.record(Event::ChildStarted { task, attempt: state.attempt, child });
     }
-    let ChildReport { task, child, ending, commit, files, cost, problem } = report;
+    let ChildReport { task, child, ending, commit, files, cost, problem, taints } = report;
+    taint::from_child(draft, &child, taints);
     let outside = strayed(&state.task.files, &files);
     let (ending, problem) = match (ending, &commit) {
         (Ending::Completed, None) => (Ending::Failed, Some("it made nothing".to_owned())),

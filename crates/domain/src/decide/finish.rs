@@ -20,13 +20,15 @@ pub(super) fn publish(draft: &mut Draft) {
 }
 
 /// Merges only what every gate passed for: a failure that was accepted anyway stays on its branch. What is not whole,
-/// or shall be looked at, waits for a person first.
+/// shall be looked at, or was made by who read text of strangers, waits for a person first.
 pub(super) fn published(draft: &mut Draft) {
     let run = &draft.run;
     let git = &run.opened().config.git;
     let partial = run.tasks.iter().any(|task| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped));
     let may_merge = run.validated.is_some() && !run.wants_pr;
-    if may_merge && run.merge_approved {
+    if run.awaits_look() && run.goes_out() {
+        hold::ask_review(draft, None);
+    } else if may_merge && run.merge_approved {
         land(draft);
     } else if may_merge && (git.review || (git.auto_merge && partial)) {
         hold::ask_review(draft, None);
@@ -37,6 +39,12 @@ pub(super) fn published(draft: &mut Draft) {
     } else {
         clean_up(draft);
     }
+}
+
+/// A person said yes to what is done with the work.
+pub(super) fn agreed(draft: &mut Draft) {
+    let merges = draft.run.validated.is_some() && draft.run.merges();
+    if merges { land(draft) } else { push(draft) }
 }
 
 pub(super) fn land(draft: &mut Draft) {

@@ -5,7 +5,7 @@ mod act;
 use super::{Draft, delegate, stage};
 use crate::{
     ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run, Severity,
-    Shortage, StageGate, TaskStatus, Work,
+    Shortage, StageGate, TaintSource, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -36,6 +36,7 @@ pub(super) fn new(
         deadline: None,
         at_deadline: None,
         purse: None,
+        strangers: draft.run.strangers().map(TaintSource::words).collect(),
         allowed,
     }
 }
@@ -68,6 +69,7 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     if let Some(doubt) = crate::goal::doubt(&draft.run).filter(|_| pursues) {
         summary = format!("{summary}; look closely: {doubt}");
     }
+    summary = with_strangers(draft, summary);
     let mut allowed = vec![DecisionKind::Approve];
     if draft.run.stages[index].revisions < stage.revisions {
         allowed.extend([DecisionKind::Reject, DecisionKind::Suggest]);
@@ -111,8 +113,9 @@ pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
     if !missing.is_empty() {
         summary = format!("{summary}; not done: {}", missing.join(", "));
     }
+    summary = with_strangers(draft, summary);
     let mut allowed = Vec::new();
-    if draft.run.validated.is_some() {
+    if draft.run.validated.is_some() || index.is_none() {
         allowed.push(DecisionKind::Approve);
     }
     allowed.push(DecisionKind::CreatePr);
@@ -128,6 +131,14 @@ pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
         hold.artifact = Some(artifact);
     }
     draft.place(hold);
+}
+
+/// Who decides is told what else speaks out of the work.
+fn with_strangers(draft: &Draft, summary: String) -> String {
+    match draft.run.told_of_strangers() {
+        Some(told) => format!("{summary}; {told}"),
+        None => summary,
+    }
 }
 
 /// Validation failed and a person must choose.

@@ -15,6 +15,7 @@ mod pursue;
 mod stage;
 mod start;
 mod submitted;
+mod taint;
 mod timeout;
 mod work;
 
@@ -50,6 +51,7 @@ pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Reje
         Command::Attach { by } => attach::attach(&mut draft, by)?,
         Command::ForceMerge { by, reason, shown } => force::merge(&mut draft, by, reason, shown)?,
         Command::Cancel { by, reason } => cancel::cancel(&mut draft, by, reason)?,
+        Command::Taint(report) => taint::read(&mut draft, report)?,
     }
     Ok(draft.events)
 }

@@ -4,6 +4,7 @@
 mod caps;
 mod family;
 mod gates;
+mod strangers;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,7 @@ struct Seen {
     children: BTreeSet<RunId>,
     // What a person said shall be merged whatever the gates say.
     forced: Option<CommitId>,
+    strangers: strangers::Strangers,
 }
 
 impl Checker {
@@ -124,6 +126,7 @@ impl Checker {
                 if !self.passed_all(validated) {
                     self.broken(recorded, 7, format!("merged although not every gate passed for {validated}"));
                 }
+                self.goes_out(recorded, "merged");
             }
             Event::SpendRecorded { effect, call, .. } => {
                 if self.run.spend.counted.get(effect).is_some_and(|counted| call <= counted) {
@@ -141,11 +144,20 @@ impl Checker {
             | Event::GuidanceGiven { by, .. }
             | Event::PauseAsked { by, .. }
             | Event::SessionTaken { by, .. }
-            | Event::RunCancelled { by, .. }
-            | Event::RunStarted { by, .. } => self.named(recorded, by),
+            | Event::RunCancelled { by, .. } => self.named(recorded, by),
+            Event::RunStarted { by, config, .. } => {
+                self.named(recorded, by);
+                for brought in &config.from {
+                    self.brought(&brought.source, config.trusts(&brought.source));
+                }
+            }
+            Event::RunTainted { source, .. } => self.tainted(recorded, source),
+            Event::BranchPushed { .. } => self.goes_out(recorded, "pushed"),
+            Event::PrOpened { .. } => self.goes_out(recorded, "offered as a pull request"),
             Event::MergeForced { commit, by, .. } => {
                 self.named(recorded, by);
                 self.seen.forced = Some(commit.clone());
+                self.looked_at(commit);
             }
             Event::ChildStarted { .. }
             | Event::ChildEnded { .. }
@@ -163,7 +175,6 @@ impl Checker {
             | Event::TaskStrayed { .. }
             | Event::PulseCompleted { .. }
             | Event::ReflectionRecorded { .. }
-            | Event::PrOpened { .. }
             | Event::AgentCrashed { .. }
             | Event::ImplementationSucceeded { .. }
             | Event::ImplementationFailed { .. }
@@ -172,7 +183,6 @@ impl Checker {
             | Event::ValidationFailed { .. }
             | Event::RecordWritten { .. }
             | Event::BranchPublished { .. }
-            | Event::BranchPushed { .. }
             | Event::RunCompleted { .. }
             | Event::RunFailed { .. } => {}
         }
@@ -215,6 +225,9 @@ impl Checker {
             && !self.passed_all(&policy.validated)
         {
             self.broken(recorded, 7, "a merge of what not every gate passed for was wanted");
+        }
+        if matches!(effect, Effect::Land(_) | Effect::PushRemote { .. } | Effect::OpenPullRequest { .. }) {
+            self.goes_out(recorded, effect.word());
         }
         if let Effect::StartChild(child) = effect {
             self.child_wanted(recorded, child);
@@ -276,6 +289,7 @@ impl Checker {
             self.broken(recorded, 5, format!("the hold does not take `{}`", decision.kind().word()));
         }
         self.said(&current, decision);
+        self.looked(&current, decision);
     }
 
     fn named(&mut self, recorded: &Recorded, by: &Actor) {

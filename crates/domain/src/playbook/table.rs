@@ -352,7 +352,8 @@ impl Table<'_> {
         }
         // Who comes from a review was asked where it goes.
         let asked = self.playbook.stages.last().is_some_and(|stage| stage.gate == StageGate::Review);
-        if !self.child && judged && !asked {
+        // One that judges nothing is pushed, and waits for that where it has read text of strangers.
+        if !self.child && !asked {
             holds.push((HoldKind::Review, &[Approve, CreatePr]));
         }
         for (kind, back) in holds {

@@ -10,6 +10,7 @@ mod program;
 mod program_stops;
 mod providers;
 mod staged;
+mod taint;
 mod task;
 mod task_md;
 mod team;

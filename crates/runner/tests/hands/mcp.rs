@@ -53,7 +53,7 @@ input = { verdict = "pass", summary = "fine", findings = [] }
 "##;
 
 /// A server in a few lines of shell; `mark` tells its processes from all others.
-fn local(mark: &str, call: &str) -> McpSettings {
+pub(crate) fn local(mark: &str, call: &str) -> McpSettings {
     let script = format!(
         r#"
         # {mark}
@@ -75,7 +75,7 @@ fn local(mark: &str, call: &str) -> McpSettings {
     McpSettings { name: "local".into(), way, roles: vec!["worker".into()], tools: None, timeout_seconds: 600 }
 }
 
-type Seen = Arc<Mutex<Vec<String>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<String>>>;
 
 async fn answer(State(seen): State<Seen>, headers: HeaderMap, body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap();
@@ -96,7 +96,7 @@ async fn answer(State(seen): State<Seen>, headers: HeaderMap, body: Bytes) -> Re
     axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
 }
 
-async fn docs() -> (McpSettings, Seen) {
+pub(crate) async fn docs() -> (McpSettings, Seen) {
     let seen = Seen::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());

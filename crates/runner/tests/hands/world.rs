@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) passed: Mutex<Vec<Hold>>,
     /// Programs that play roles in place of our own agent.
     agents: Mutex<BTreeMap<String, AgentProgram>>,
+    /// Text of strangers that runs begin with.
+    from: Mutex<Vec<domain::Brought>>,
 }
 
 impl World {
@@ -90,12 +92,26 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default(), agents: Mutex::default() }
+        let engine = engine.unwrap();
+        Self {
+            folder,
+            engine,
+            store,
+            hands,
+            passed: Mutex::default(),
+            agents: Mutex::default(),
+            from: Mutex::default(),
+        }
     }
 
     /// From now on a role is played by another program.
     pub(crate) fn cast(&self, role: &str, program: &str) {
         self.agents.lock().unwrap().insert(role.to_owned(), program.parse().unwrap());
+    }
+
+    /// From now on runs begin with text of strangers.
+    pub(crate) fn bring(&self, from: Vec<domain::Brought>) {
+        *self.from.lock().unwrap() = from;
     }
 
     /// Files that the repository has from now on.
@@ -160,6 +176,7 @@ impl World {
             budget: None,
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             task: task.map(Box::new),
+            from: self.from.lock().unwrap().clone(),
             ..samples::config()
         };
         let project = self.repo().display().to_string();

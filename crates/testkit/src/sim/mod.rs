@@ -158,6 +158,9 @@ impl Sim {
         if self.dice.percent(30) {
             config.checks.clear();
         }
+        if self.dice.percent(20) {
+            config.from = vec![samples::brought()];
+        }
         config
     }
 

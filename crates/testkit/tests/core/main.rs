@@ -13,5 +13,6 @@ mod handing_out;
 mod kit;
 mod limits;
 mod pauses;
+mod taint;
 mod task_flow;
 mod tasks;

@@ -165,7 +165,7 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision, by
 
 fn in_finish(draft: &mut Draft, decision: &Decision) {
     match decision {
-        Decision::Approve { .. } => finish::land(draft),
+        Decision::Approve { .. } => finish::agreed(draft),
         Decision::CreatePr => finish::push(draft),
         Decision::Reject { .. }
         | Decision::Suggest { .. }
