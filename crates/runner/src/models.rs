@@ -142,6 +142,7 @@ impl Models {
             search: self.search.clone(),
             embeddings: self.embeddings.as_ref().map(|model| self.embeddings_with(model)).transpose()?,
             mcp: Vec::new(),
+            direct: None,
             limits_folder: Some(limits.home.join("providers")),
         })
     }
@@ -247,6 +248,7 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         search: None,
         embeddings: None,
         mcp: Vec::new(),
+        direct: None,
         limits_folder: None,
     }
 }
