@@ -121,6 +121,12 @@ impl Secret {
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
+
+    /// The text itself, for a program that is given its own login.
+    #[must_use]
+    pub fn hand_over(&self) -> String {
+        self.0.clone()
+    }
 }
 
 impl fmt::Debug for Secret {

@@ -200,10 +200,9 @@ pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
     let settled = match record {
         CallRecord::Settled(settled) => settled,
         CallRecord::Used(used) => return (used.standing == Standing::Settled).then(|| reported(used)),
-        CallRecord::Reserved(_)
-        | CallRecord::Tried(_)
-        | CallRecord::Connection(_)
-        | CallRecord::Disconnection(_) => return None,
+        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Connection(_) | CallRecord::Disconnection(_) => {
+            return None;
+        }
     };
     match settled.outcome {
         CallOutcome::Budget
@@ -242,10 +241,9 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         // No agent ends for want of a vector.
         CallRecord::Settled(settled) => settled.protocol != Protocol::Embeddings,
         CallRecord::Used(_) => true,
-        CallRecord::Reserved(_)
-        | CallRecord::Tried(_)
-        | CallRecord::Connection(_)
-        | CallRecord::Disconnection(_) => false,
+        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Connection(_) | CallRecord::Disconnection(_) => {
+            false
+        }
     });
     Ok(last.and_then(|last| match last {
         CallRecord::Settled(settled) => unpaid(settled),
@@ -253,10 +251,9 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
             reason: format!("`{}` has reported as much as it may spend", used.by),
             shortage: purses::shortage(shortage),
         }),
-        CallRecord::Reserved(_)
-        | CallRecord::Tried(_)
-        | CallRecord::Connection(_)
-        | CallRecord::Disconnection(_) => None,
+        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Connection(_) | CallRecord::Disconnection(_) => {
+            None
+        }
     }))
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{AgentProgram, AgentTask};
-use drivers::{JOB_FILE, RESULT_FILE};
+use drivers::{JOB_FILE, RESULT_FILE, Way};
 use engine::{Job, boundary};
 
 use crate::brief;
+use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
 use crate::laid;
@@ -25,11 +26,17 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
     let mcp = hands.mcp.offered(&task.session.role);
-    let given = move |job: drivers::Job| drivers::Job { web_search, embeddings, doors, mcp, ..job };
-    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
-    prepared?;
+    let direct = hands.direct.of(&job.run, task).map_err(Trouble::from)?;
+    let (own, way) = (direct.clone(), direct.as_ref().map_or(Way::Broker, Direct::way));
+    let given = move |job: drivers::Job| drivers::Job { web_search, embeddings, doors, mcp, way, ..job };
+    let prepared = hands.blocking(&job.id.run, move || {
+        lay_out(&paths, &inner, &inner_task, given)?;
+        let session = paths.session(&inner.id.run, &inner_task.session);
+        own.map_or(Ok(()), |direct| direct.put(&session))
+    });
+    prepared.await?;
     boundary("agent.prepared");
-    Ok(launch(hands, job, task)?)
+    Ok(launch(hands, job, task, direct.as_ref())?)
 }
 
 /// Why an attempt could not be prepared.
@@ -71,7 +78,7 @@ fn remove(path: &Path) -> Result<(), Trouble> {
     }
 }
 
-fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble> {
+fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
     let limits = GrantLimits {
@@ -81,7 +88,16 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         retries,
         home: hands.paths.home().to_owned(),
     };
-    let mut grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
+    let attempt = job.id.to_string();
+    let mut grant = match direct {
+        // Nothing is asked of the broker's own providers for it.
+        Some(direct) => {
+            let grant = hands.models.grant_nothing(run, &task.session, &attempt, limits)?;
+            let own = direct.grant(run.model(&task.session.role), &hands.models.prices);
+            broker::Grant { direct: Some(own), ..grant }
+        }
+        None => hands.models.grant(run, &task.session, &attempt, limits)?,
+    };
     grant.mcp = hands.mcp.granted(&task.session.role);
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();
@@ -92,7 +108,7 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         extra_ro: hands.mcp.readable(&task.session.role),
         hide: vec![hands.paths.home().to_owned()],
         argv: drivers::Own::argv(HOLDPOINT, &session_text, DOOR),
-        env: variables(&run.program(&task.session.role)),
+        env: variables(&run.program(&task.session.role), direct),
         tier: TierChoice::Best,
         grant,
         limits: Limits::default(),
@@ -101,13 +117,15 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
 }
 
 /// Another program reaches its model only over TCP; where there is none it is not started.
-fn variables(program: &AgentProgram) -> BTreeMap<String, String> {
+fn variables(program: &AgentProgram, direct: Option<&Direct>) -> BTreeMap<String, String> {
     match program {
-        AgentProgram::Own | AgentProgram::Command(_) => BTreeMap::new(),
+        AgentProgram::Own => BTreeMap::new(),
+        AgentProgram::Command(_) if direct.is_none() => BTreeMap::new(),
         AgentProgram::Claude
         | AgentProgram::Codex
         | AgentProgram::Gemini
         | AgentProgram::Opencode
+        | AgentProgram::Command(_)
         | AgentProgram::Acp(_) => BTreeMap::from([("HOLDPOINT_BROKER_URL".to_owned(), BROKER_URL.to_owned())]),
     }
 }

@@ -207,6 +207,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         fallbacks: Vec::new(),
         doors: BTreeMap::new(),
         context_tokens: None,
+        way: drivers::Way::Broker,
         permissions: Vec::new(),
         protected: Vec::new(),
         past: Vec::new(),

@@ -9,6 +9,7 @@ mod account;
 mod host;
 mod tunnel;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::to_bytes;
@@ -23,6 +24,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::books::Books;
 use crate::calls::{CallRecord, Connection, Verdict};
 use crate::gateway::Gateway;
+use crate::grant::Secret;
 use crate::prices::Price;
 use crate::public::{Allowed, is_public};
 use account::Account;
@@ -52,6 +54,9 @@ pub struct DirectGrant {
     /// The provider whose prices hold for it, and its prices, for programs that report tokens and no money.
     pub provider: String,
     pub prices: Vec<Price>,
+    /// Variables that hold its login, for its environment.
+    #[serde(default)]
+    pub variables: BTreeMap<String, Secret>,
 }
 
 /// The way out of one attempt.

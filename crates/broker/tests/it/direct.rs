@@ -1,5 +1,7 @@
 //! The way out of a program with its own login, as the program meets it: raw requests on the gateway's socket.
 
+use std::collections::BTreeMap;
+
 use broker::calls::{CallRecord, Connection, Pricing, Standing, Used, Verdict};
 use broker::purses::{Mark, Purse};
 use broker::{DirectGrant, Grant, Micros, Price};
@@ -17,6 +19,7 @@ fn direct(hosts: &[&str]) -> Grant {
         model: None,
         provider: "anthropic".into(),
         prices: vec![price],
+        variables: BTreeMap::new(),
     };
     Grant { direct: Some(direct), ..grant(Vec::new()) }
 }

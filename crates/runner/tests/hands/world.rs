@@ -1,6 +1,6 @@
 //! A repository, hands and an engine in a temporary folder, and a person who decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use domain::{
     TaskBrief,
 };
 use engine::{Engine, NodeId, Parts, Slots, Store};
-use runner::{ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
+use runner::{DirectAgents, ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
 use tempfile::TempDir;
 use testkit::{MemoryStore, samples};
 
@@ -23,6 +23,9 @@ pub(crate) struct World {
     pub(crate) passed: Mutex<Vec<Hold>>,
     /// Programs that play roles in place of our own agent.
     agents: Mutex<BTreeMap<String, AgentProgram>>,
+    /// Roles whose program uses its own login.
+    direct: Mutex<BTreeSet<String>>,
+    pub(crate) budget: Mutex<Option<domain::Micros>>,
 }
 
 impl World {
@@ -41,12 +44,18 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
     ) -> Self {
-        Self::made(script, upstreams, mcp, None)
+        Self::made(script, upstreams, mcp, None, DirectAgents::default())
     }
 
     /// With a model that makes vectors of texts.
     pub(crate) fn with_embeddings(script: &str, upstreams: BTreeMap<String, UpstreamSettings>, model: &str) -> Self {
-        Self::made(script, upstreams, runner::McpServers::default(), Some(model.parse().unwrap()))
+        let (mcp, direct) = (runner::McpServers::default(), DirectAgents::default());
+        Self::made(script, upstreams, mcp, Some(model.parse().unwrap()), direct)
+    }
+
+    /// With programs that use their own login.
+    pub(crate) fn with_direct(script: &str, direct: DirectAgents) -> Self {
+        Self::made(script, BTreeMap::new(), runner::McpServers::default(), None, direct)
     }
 
     fn made(
@@ -54,6 +63,7 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
         embeddings: Option<ModelName>,
+        direct: DirectAgents,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
@@ -77,6 +87,7 @@ impl World {
                 shared: runner::SharedLimits::default(),
             },
             mcp,
+            direct,
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
             diary: engine::DiarySink::none(),
@@ -90,12 +101,27 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default(), agents: Mutex::default() }
+        Self {
+            folder,
+            engine: engine.unwrap(),
+            store,
+            hands,
+            passed: Mutex::default(),
+            agents: Mutex::default(),
+            direct: Mutex::default(),
+            budget: Mutex::default(),
+        }
     }
 
     /// From now on a role is played by another program.
     pub(crate) fn cast(&self, role: &str, program: &str) {
         self.agents.lock().unwrap().insert(role.to_owned(), program.parse().unwrap());
+    }
+
+    /// The same by one that uses its own login and its own model.
+    pub(crate) fn cast_direct(&self, role: &str, program: &str) {
+        self.cast(role, program);
+        self.direct.lock().unwrap().insert(role.to_owned());
     }
 
     /// Files that the repository has from now on.
@@ -152,12 +178,14 @@ impl World {
     ) -> RunId {
         let playbook = Playbook::built_in(playbook).unwrap();
         let models: Vec<ModelName> = models.iter().map(|name| name.parse().unwrap()).collect();
-        let roles = || playbook.roles().into_iter().map(str::to_owned);
+        let direct = self.direct.lock().unwrap().clone();
+        let roles = || playbook.roles().into_iter().filter(|role| !direct.contains(*role)).map(str::to_owned);
         let config = RunConfig {
             models: roles().map(|role| (role, models[0].clone())).collect(),
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
             agents: self.agents.lock().unwrap().clone(),
-            budget: None,
+            direct: direct.clone(),
+            budget: *self.budget.lock().unwrap(),
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             task: task.map(Box::new),
             ..samples::config()
@@ -260,6 +288,11 @@ impl World {
 
     pub(crate) fn session_file(&self, run: &RunId, session: &str, name: &str) -> Vec<u8> {
         std::fs::read(self.folder.path().join(format!("home/runs/{run}/sessions/{session}/{name}"))).unwrap()
+    }
+
+    /// The folder of a conversation.
+    pub(crate) fn session_path(&self, run: &RunId, session: &str) -> PathBuf {
+        self.folder.path().join(format!("home/runs/{run}/sessions/{session}"))
     }
 
     /// A file that is kept for the project.
