@@ -102,8 +102,26 @@ pub struct RunView {
     /// Named steps on its way, its children's too. Only where one run is asked for by its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointView>,
+    /// Roles whose program uses its own login, which is inside its sandbox. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub direct: Vec<DirectRoleView>,
     /// Number of its last event.
     pub version: u64,
+}
+
+/// A role whose program uses its own login at its own vendor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DirectRoleView {
+    /// The role.
+    pub role: String,
+    /// Its program.
+    pub program: String,
+}
+
+/// What a server that knows nothing else means.
+fn metered() -> String {
+    "metered".to_owned()
 }
 
 /// What a server that knows no priorities means.
@@ -259,6 +277,9 @@ pub struct SpendView {
     /// What child runs spent, of those that are over. Only in single views of runs that have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_usd: Option<f64>,
+    /// What of it programs with their own login report, and nobody metered. Only in single views of runs with some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_usd: Option<f64>,
 }
 
 /// One model call.
@@ -275,6 +296,12 @@ pub struct SpendCall {
     pub output_tokens: u64,
     /// Cost; absent when the price is not known.
     pub usd: Option<f64>,
+    /// `metered`, or `reported` by a program with its own login.
+    #[serde(default = "metered")]
+    pub source: String,
+    /// The program whose word it is, of one that was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_by: Option<String>,
     /// When it was counted.
     #[schema(value_type = String)]
     pub at: Timestamp,
