@@ -175,9 +175,13 @@ impl Books {
         pages.last_call
     }
 
-    /// The limit of the attempt that leaves nothing more to use.
+    /// The limit that leaves nothing more to use.
     pub(crate) fn reached(&self) -> Result<Option<Shortfall>, String> {
-        Ok(self.pages().envelope.reached())
+        let own = self.pages().envelope.reached();
+        match (own, &self.purses) {
+            (None, Some(purses)) => purses.reached(Timestamp::now()),
+            (own, _) => Ok(own),
+        }
     }
 
     /// Books what was used already, and says which limit leaves nothing more to use.

@@ -152,6 +152,19 @@ impl Purses {
         Ok((kept, reached))
     }
 
+    /// The limit that leaves nothing more to use.
+    pub(crate) fn reached(&self, now: Timestamp) -> Result<Option<Shortfall>, String> {
+        for shared in &self.purses {
+            let period = shared.period(now)?;
+            let file = self.folder.join(format!("{}.json", period.name));
+            let ledger = Ledger::read(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
+            if let Err(reached) = ledger.check(shared, Some(Micros(1)), period.ends) {
+                return Ok(Some(reached));
+            }
+        }
+        Ok(None)
+    }
+
     /// Books what the call cost. What cannot be written stays set aside.
     pub(crate) fn settle(&self, kept: &[Kept], cost: Option<Micros>) -> io::Result<()> {
         if kept.is_empty() {

@@ -10,10 +10,13 @@ use drivers::driver::{Cached, Reported, Talk};
 use drivers::{AgentEvent, HandIn, Job, Way};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::model::SOCKET;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two questions to the broker about a program that reports nothing.
+const AGAIN: Duration = Duration::from_secs(10);
 /// Hosts that are told of; a program that tries more is told enough about.
 const MOST_TOLD: usize = 50;
 
@@ -60,6 +63,7 @@ pub(crate) struct Account {
     broker: Option<reqwest::Client>,
     process: u32,
     told: Option<(Reported, Cached, Said)>,
+    asked: Instant,
     seen: BTreeSet<String>,
     stopped: Option<HandIn>,
 }
@@ -82,12 +86,25 @@ impl Account {
         let broker = if job.way == Way::Broker { None } else { client() };
         let lost = job.way != Way::Broker && broker.is_none();
         let stopped = lost.then(|| uncounted("no client for the broker could be made"));
-        Self { broker, process: 0, told: None, seen: BTreeSet::new(), stopped }
+        Self { broker, process: 0, told: None, asked: Instant::now(), seen: BTreeSet::new(), stopped }
     }
 
     /// Another process of the program counts from nothing.
     pub(super) fn begin(&mut self) {
         self.process += 1;
+        self.told = None;
+    }
+
+    /// Ready when the broker was not asked for a while: a program that gets nowhere says nothing by itself.
+    pub(super) async fn due(&self) {
+        match &self.broker {
+            Some(_) => tokio::time::sleep_until(self.asked + AGAIN).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What is told next is told also when it is nothing new.
+    pub(super) fn ask_again(&mut self) {
         self.told = None;
     }
 
@@ -104,6 +121,7 @@ impl Account {
             return Vec::new();
         }
         self.told = Some(now);
+        self.asked = Instant::now();
         let (reported, cached, _) = now;
         let report = json!({
             "process": self.process,

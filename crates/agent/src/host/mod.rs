@@ -233,6 +233,14 @@ impl Host<'_> {
                     continue;
                 }
                 () = at(until) => return Ok(None),
+                () = self.account.due() => {
+                    self.account.ask_again();
+                    self.report(talk, account::so_far(&self.program)).await?;
+                    if self.account.stopped().is_some() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
                 // Who watches sees the last words of a program that has fallen silent.
                 () = self.events.due() => {
                     self.events.flush().map_err(AgentError::Events)?;

@@ -222,7 +222,11 @@ async fn a_days_limit_counts_what_is_reported_and_what_was_open_at_the_end_is_se
     door.close().await;
     let (spent, _) = broker::purses::spent(folder.path(), &day, jiff::Timestamp::now()).unwrap();
     assert_eq!(spent, Micros(600), "what was last heard counts");
-    let second = Door::open(Grant { attempt: "attempt-2".into(), ..granted });
+    let second = Door::open(Grant { attempt: "attempt-2".into(), ..granted.clone() });
+    let again = granted;
     let (said, answer) = second.json("/reported", &report(1, 400, 0, None, true)).await;
     assert_eq!((said, answer["error"]["shortage"]["purse"].as_str()), (402, Some("day")), "{answer}");
+    let third = Door::open(Grant { attempt: "attempt-3".into(), ..again });
+    let (said, _) = third.json("/reported", &report(1, 0, 0, None, false)).await;
+    assert_eq!(said, 402, "one that comes when nothing is left does not begin");
 }

@@ -92,11 +92,12 @@ pub fn login_place(program: &AgentProgram, file: &Path, home: &Path) -> String {
 
 /// Variables by which a program finds the only way out it has.
 pub(super) fn way_out(brief: &Brief) -> BTreeMap<String, String> {
-    if brief.way == Way::Broker {
-        return BTreeMap::new();
-    }
+    let Way::Direct { hosts, .. } = &brief.way else { return BTreeMap::new() };
+    // Its own loopback is nobody else's; where the user's is meant, the proxy leads there.
+    let to_users = hosts.iter().any(|host| host.starts_with("127.0.0.1:"));
+    let near = if to_users { "localhost" } else { "127.0.0.1,localhost" };
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].map(|name| (name, brief.broker.as_str()));
-    let rest = [("NO_PROXY", "127.0.0.1,localhost"), ("no_proxy", "127.0.0.1,localhost"), ("NODE_USE_ENV_PROXY", "1")];
+    let rest = [("NO_PROXY", near), ("no_proxy", near), ("NODE_USE_ENV_PROXY", "1")];
     proxy.into_iter().chain(rest).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
