@@ -72,7 +72,7 @@ fn settings(folder: &Path, port: u16) -> DirectAgents {
 }
 
 fn world(folder: &Path, port: u16, act: &str) -> World {
-    let world = World::with_direct(OTHERS, settings(folder, port));
+    let world = World::with_direct(OTHERS, |_| settings(folder, port));
     world.commit(&[("fake-acp.mjs", PROGRAM), ("act.mjs", &format!("{TUNNEL}{act}"))]);
     world.cast_direct("implementer", NAME);
     world
@@ -193,4 +193,109 @@ async fn a_login_that_is_gone_is_named_before_anything_starts() {
     };
     let told = run.hold().map(|hold| hold.summary.clone()).or(run.failure.clone()).unwrap_or_default();
     assert!(told.contains("login.json") && told.contains("cannot be read"), "{told}");
+}
+
+/// Ends TLS and asks the scripted model behind it; keeps the authorization it was shown.
+const TLS_VENDOR: &str = "
+import { appendFileSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:https';
+const [folder] = process.argv.slice(2);
+const tls = { key: readFileSync(`${folder}/key.pem`), cert: readFileSync(`${folder}/ca.pem`) };
+createServer(tls, (from, to) => {
+    appendFileSync(`${folder}/seen.txt`, `${from.url} ${from.headers.authorization}\\n`);
+    const headers = { ...from.headers, host: 'broker' };
+    const asked = request({ socketPath: `${folder}/model.sock`, path: `/anthropic${from.url}`, method: from.method, headers });
+    asked.on('response', (answer) => { to.writeHead(answer.statusCode, answer.headers); answer.pipe(to); });
+    asked.on('error', () => to.destroy());
+    from.pipe(asked);
+}).listen(0, '127.0.0.1', function () { console.log(this.address().port); });
+";
+
+/// A vendor with a certificate of its own; its process ends with what is given back.
+async fn tls_vendor(folder: &Path) -> (tokio::process::Child, u16) {
+    let words = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out ca.pem -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1";
+    let made = std::process::Command::new("openssl").current_dir(folder).args(words.split(' ')).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    std::fs::write(folder.join("vendor.mjs"), TLS_VENDOR).unwrap();
+    let mut vendor = tokio::process::Command::new("node")
+        .args([folder.join("vendor.mjs").as_os_str(), folder.as_os_str()])
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(vendor.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
+    (vendor, line.trim().parse().unwrap())
+}
+
+/// A scripted model in place of the vendor's, on a socket of its own.
+fn scripted_model(folder: &Path) {
+    let upstream = broker::Upstream {
+        provider: "scripted".to_owned(),
+        kind: broker::UpstreamKind::Scripted,
+        base_url: String::new(),
+        key: Secret::default(),
+        script: Some(broker::Script::parse(OTHERS, "story").unwrap()),
+        prices: Vec::new(),
+        limits: broker::Limits::default(),
+    };
+    let grant = broker::Grant {
+        run: "vendor".to_owned(),
+        attempt: "vendor".to_owned(),
+        role: "implementer".to_owned(),
+        visit: 1,
+        upstreams: vec![upstream],
+        limit: None,
+        ask_after: None,
+        purses: Vec::new(),
+        purses_folder: None,
+        retry: broker::RetryPolicy::default(),
+        max_calls: None,
+        search: None,
+        embeddings: None,
+        mcp: Vec::new(),
+        direct: None,
+        limits_folder: None,
+    };
+    let log = std::fs::File::options().append(true).create(true).open(folder.join("calls.jsonl")).unwrap();
+    let gateway = broker::Gateway::new(grant, log, std::sync::Arc::new(|| {})).unwrap();
+    let listener = tokio::net::UnixListener::bind(folder.join("model.sock")).unwrap();
+    tokio::spawn(std::sync::Arc::new(gateway).serve(listener, std::future::pending()));
+}
+
+#[tokio::test]
+#[ignore = "needs Claude Code on the PATH, and openssl"]
+async fn claude_code_works_with_its_own_login_at_a_vendor_behind_the_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    scripted_model(folder.path());
+    let (_vendor, port) = tls_vendor(folder.path()).await;
+    let login = folder.path().join(".credentials.json");
+    let oauth = serde_json::json!({"claudeAiOauth": {
+        "accessToken": "own-l0gin", "refreshToken": "never-used", "expiresAt": 4_102_444_800_000_u64,
+        "scopes": ["user:inference", "user:profile"], "subscriptionType": "pro",
+    }});
+    std::fs::write(&login, oauth.to_string()).unwrap();
+    let file = |from: std::path::PathBuf, name: &str| LoginFile { from, to: format!("claude/{name}") };
+    let settings = |session: &Path| DirectSettings {
+        hosts: vec![format!("127.0.0.1:{port}").parse().unwrap()],
+        login: vec![file(login.clone(), ".credentials.json"), file(folder.path().join("ca.pem"), "ca.pem")],
+        variables: BTreeMap::from([
+            ("ANTHROPIC_BASE_URL".to_owned(), Some(Secret::new(format!("https://127.0.0.1:{port}")))),
+            ("NODE_EXTRA_CA_CERTS".to_owned(), Some(Secret::new(session.join("claude/ca.pem").display().to_string()))),
+        ]),
+    };
+    let world = World::with_direct(OTHERS, |home| {
+        let session = home.join(format!("runs/{}/sessions/implementer-1", testkit::samples::run_id(1)));
+        DirectAgents(BTreeMap::from([("claude".to_owned(), settings(&session))]))
+    });
+    world.cast_direct("implementer", "claude");
+    let run = world.work("autonomous", "test -f made.txt", |_, hold| panic!("{}", hold.summary)).await;
+    completed(&run);
+    let seen = std::fs::read_to_string(folder.path().join("seen.txt")).unwrap();
+    assert!(seen.lines().any(|line| line.starts_with("/v1/messages") && line.ends_with("Bearer own-l0gin")), "{seen}");
+    let spent = reported(&world, &run);
+    assert_eq!(spent.len(), 1, "{spent:?}");
+    assert!(spent[0].cost.unwrap_or_default().0 > 0 && spent[0].model.starts_with("anthropic/claude"), "{spent:?}");
+    assert_eq!(spent[0].reported_by.as_deref(), Some("claude"));
 }

@@ -44,17 +44,17 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
     ) -> Self {
-        Self::made(script, upstreams, mcp, None, DirectAgents::default())
+        Self::made(script, upstreams, mcp, None, |_| DirectAgents::default())
     }
 
     /// With a model that makes vectors of texts.
     pub(crate) fn with_embeddings(script: &str, upstreams: BTreeMap<String, UpstreamSettings>, model: &str) -> Self {
-        let (mcp, direct) = (runner::McpServers::default(), DirectAgents::default());
-        Self::made(script, upstreams, mcp, Some(model.parse().unwrap()), direct)
+        let (mcp, model) = (runner::McpServers::default(), model.parse().unwrap());
+        Self::made(script, upstreams, mcp, Some(model), |_| DirectAgents::default())
     }
 
     /// With programs that use their own login.
-    pub(crate) fn with_direct(script: &str, direct: DirectAgents) -> Self {
+    pub(crate) fn with_direct(script: &str, direct: impl FnOnce(&Path) -> DirectAgents) -> Self {
         Self::made(script, BTreeMap::new(), runner::McpServers::default(), None, direct)
     }
 
@@ -63,7 +63,7 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
         embeddings: Option<ModelName>,
-        direct: DirectAgents,
+        direct: impl FnOnce(&Path) -> DirectAgents,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
@@ -87,7 +87,7 @@ impl World {
                 shared: runner::SharedLimits::default(),
             },
             mcp,
-            direct,
+            direct: direct(&folder.path().join("home")),
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
             diary: engine::DiarySink::none(),
