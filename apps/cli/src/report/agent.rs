@@ -94,4 +94,31 @@ mod tests {
         assert!(text.contains("not found") && text.contains("no anthropic provider yet"), "{text}");
         assert!(!text.contains("\u{1b}[2J"));
     }
+    #[test]
+    fn the_way_of_a_program_is_told_and_what_is_missing_of_its_login() {
+        let problem = wire::Problem {
+            code: "login_missing".into(),
+            message: "the login file `/home/ada/.codex/auth.json` of `codex` cannot be read".into(),
+            hint: "run `codex login`".into(),
+            field: None,
+        };
+        let agent = |name: &str, problem: Option<wire::Problem>| AgentView {
+            name: name.into(),
+            path: Some("/usr/bin/x".into()),
+            version: Some("1.2".into()),
+            protocol: None,
+            served_by: Vec::new(),
+            way: "direct",
+            direct: Some(DirectAgentView {
+                program: name.into(),
+                hosts: vec!["api.example".into()],
+                login: vec!["/home/ada/.login".into()],
+                problem,
+            }),
+        };
+        let text = list(&[agent("claude", None), agent("codex", Some(problem))], 120);
+        assert!(text.contains("direct: its own login, found; reaches api.example"), "{text}");
+        assert!(text.contains("direct: its own login, not found"), "{text}");
+        assert!(text.contains("auth.json` of `codex` cannot be read: run `codex login`"), "{text}");
+    }
 }
