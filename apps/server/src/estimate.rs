@@ -97,7 +97,7 @@ fn typical(work: &Work) -> (u64, u64) {
 pub(crate) fn view(setup: &Setup, start: &Start, estimate: &Result<Estimate, String>) -> EstimateView {
     let limit = start.config.budget;
     let shared = shared(setup, &start.project);
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = start.config.direct.iter().map(|role| own_login(setup, start, role)).collect();
     if let Ok(estimate) = estimate {
         if let Some(limit) = limit.filter(|limit| *limit < estimate.likely) {
             warnings.push(format!("the limit of {limit} is below what it will probably cost; it will ask at 80 %"));
@@ -124,6 +124,21 @@ pub(crate) fn view(setup: &Setup, start: &Start, estimate: &Result<Estimate, Str
         shared,
         warnings,
     }
+}
+
+/// What a person should know before a program gets its own login.
+fn own_login(setup: &Setup, start: &Start, role: &str) -> String {
+    let program = start.config.agents.get(role).map(ToString::to_string).unwrap_or_default();
+    let hosts = setup
+        .direct
+        .0
+        .get(&program)
+        .map(|settings| settings.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    format!(
+        "{role}: `{program}` uses its own login, which is inside its sandbox where it and what it runs can read it; it \
+         reaches only {}; its cost is what it reports and is not in the estimate",
+        hosts.unwrap_or_default()
+    )
 }
 
 /// What is spent of the limits a project shares with others; what cannot be read is left out.

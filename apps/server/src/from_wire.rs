@@ -19,6 +19,7 @@ use crate::playbooks;
 use crate::problem::Failure;
 
 pub(crate) use decide::{check_chosen, decision, hold_id};
+use programs::Cast;
 
 /// In place of a role: a model for all that have none of their own.
 const EVERY_ROLE: &str = "*";
@@ -39,9 +40,10 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
     let (from, trusted) = (strangers::brought(&new)?, strangers::trusted(setup, &new));
     let file = project_file(&project)?;
     let wishes = Wishes { file: &file, roles: &project.roles };
-    let lists = models(setup, &playbook, &new, &wishes)?;
-    let programs = programs::programs(setup, &playbook, &new, &file, &lists)?;
-    let budget = budget(setup, &new, lists.values().flatten())?;
+    let cast = programs::cast(setup, &playbook, &new, &file)?;
+    let lists = models(setup, &playbook, &new, &wishes, &cast)?;
+    let counted = lists.iter().filter(|(role, _)| !cast.direct.contains(*role));
+    let budget = budget(setup, &new, counted.flat_map(|(_, list)| list))?;
     let first = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.first()?.clone()));
     let rest = |(role, list): (&String, &Vec<ModelName>)| Some((role.clone(), list.get(1..)?.to_vec()));
     let (rounds, agents) = (rounds(setup, &new)?, agents(&new)?);
@@ -54,7 +56,8 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         max_clarifications: max_clarifications(setup, &new, &file)?,
         models: lists.iter().filter_map(first).collect(),
         fallbacks: lists.iter().filter_map(rest).filter(|(_, list)| !list.is_empty()).collect(),
-        agents: programs,
+        agents: cast.programs,
+        direct: cast.direct,
         timeout_minutes: new.timeout_minutes,
         git: GitPolicy {
             base_branch: project.base_branch.clone(),
@@ -81,6 +84,7 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
         from,
         trusted,
     };
+    strangers::check_logins(&config)?;
     check_stages(&playbook, &file.policy.require_approval_for)?;
     config.tighten(&file.policy);
     file.limits.tighten(&mut config);
@@ -202,9 +206,14 @@ fn models(
     playbook: &Playbook,
     new: &NewRun,
     wishes: &Wishes<'_>,
+    cast: &Cast,
 ) -> Result<BTreeMap<String, Vec<ModelName>>, Failure> {
     let mut models = BTreeMap::new();
     for role in playbook.roles() {
+        if cast.direct.contains(role) {
+            models.extend(direct_model(setup, new, cast, role)?.map(|model| (role.to_owned(), vec![model])));
+            continue;
+        }
         let by_role = role_models(setup, wishes, role)?;
         let said = new.models.get(role).or_else(|| new.models.get(EVERY_ROLE));
         let list = match (said, setup.defaults.models.get(role)) {
@@ -217,9 +226,31 @@ fn models(
                 Failure::user("models", &problem.code, format!("{role}: {}", plain(&problem.message)), problem.hint)
             })?;
         }
+        cast.check_served(setup, role, &list)?;
         models.insert(role.to_owned(), list);
     }
     Ok(models)
+}
+
+/// The model of a program with its own login: one of its vendor's, or none, and then it chooses for itself.
+fn direct_model(setup: &Setup, new: &NewRun, cast: &Cast, role: &str) -> Result<Option<ModelName>, Failure> {
+    let vendor = cast.vendor(role);
+    let fits = |model: &ModelName| vendor.is_none_or(|vendor| vendor == model.provider());
+    if let Some(said) = new.models.get(role) {
+        return match said_models(said)?.into_iter().next() {
+            Some(model) if fits(&model) => Ok(Some(model)),
+            None => Ok(None),
+            Some(model) => {
+                let vendor = vendor.unwrap_or_default();
+                let message = format!("{role}: with its own login `{}` has no model `{model}`", cast.program(role));
+                let hint = format!("name one as `{vendor}/MODEL`, or none: then it takes its own");
+                Err(Failure::user("models", "agent_not_served", plain(&message), hint))
+            }
+        };
+    }
+    let everyone = new.models.get(EVERY_ROLE).map(|said| said_models(said)).transpose()?;
+    let list = everyone.or_else(|| setup.defaults.models.get(role).cloned()).unwrap_or_default();
+    Ok(list.into_iter().find(fits))
 }
 
 fn said_models(said: &str) -> Result<Vec<ModelName>, Failure> {

@@ -13,8 +13,8 @@ use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
 use serde_json::Value;
 use wire::{
-    ArtifactView, DiffView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView, RunView, SpendCall,
-    SpendView, StageView, WhyView,
+    ArtifactView, DiffView, DirectRoleView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView,
+    RunView, SpendCall, SpendView, StageView, WhyView,
 };
 
 pub(crate) use talk::{channel, channel_activity, question, session, turn};
@@ -52,6 +52,7 @@ pub(crate) fn row(row: &Row) -> RunView {
             estimate_usd: None,
             unpriced_calls: None,
             children_usd: None,
+            reported_usd: None,
         },
         tier: row.tier.clone(),
         failure: row.failure.clone(),
@@ -71,6 +72,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         attached: None,
         checkpoints: Vec::new(),
         strangers: Vec::new(),
+        direct: Vec::new(),
         version: row.version,
     }
 }
@@ -84,6 +86,10 @@ pub(crate) fn run(run: &Run) -> RunView {
     view.spend.estimate_usd = run.opened().config.estimate.map(|estimate| estimate.likely.usd());
     view.spend.unpriced_calls = Some(run.spend.unpriced_calls);
     view.spend.children_usd = (run.spend.children.0 > 0).then(|| run.spend.children.usd());
+    view.spend.reported_usd = (run.spend.reported_calls > 0).then(|| run.spend.reported.usd());
+    let direct = run.opened().config.direct.iter();
+    view.direct =
+        direct.map(|role| DirectRoleView { role: role.clone(), program: run.program(role).to_string() }).collect();
     view.task = run.opened().parent.as_ref().map(|parent| parent.task.clone());
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
@@ -311,13 +317,17 @@ pub(crate) fn calls(log: &[Recorded]) -> Vec<SpendCall> {
         if let Event::EffectRequested { number, effect: Effect::RunAgent(task) } = &recorded.event {
             stage_of.insert(*number, task.stage.clone());
         }
-        if let Event::SpendRecorded { effect, model, input_tokens, output_tokens, cost, .. } = &recorded.event {
+        if let Event::SpendRecorded { effect, model, input_tokens, output_tokens, cost, reported_by, .. } =
+            &recorded.event
+        {
             calls.push(SpendCall {
                 stage: stage_of.get(effect).cloned().unwrap_or_default(),
                 model: model.clone(),
                 input_tokens: *input_tokens,
                 output_tokens: *output_tokens,
                 usd: cost.map(domain::Micros::usd),
+                source: if reported_by.is_some() { "reported" } else { "metered" }.to_owned(),
+                reported_by: reported_by.clone(),
                 at: recorded.at,
             });
         }

@@ -8,7 +8,7 @@ use drivers::{AgentEvent, HandIn, Job};
 
 use crate::conversation::Conversation;
 use crate::events::Events;
-use crate::host::{Flood, Host};
+use crate::host::{Account, Flood, Host};
 use crate::mcp::Servers;
 use crate::model::{ClientError, Model};
 use crate::observations::ObservationLog;
@@ -114,6 +114,7 @@ async fn host(
     events.keep(&folder.stream())?;
     let desk = Arc::new(Desk::new(workspace, &options.session, &options.door, &job));
     let (program, path) = (job.program.clone(), options.session.clone());
+    let account = Account::new(&options.door, &job);
     let mut host = Host {
         program,
         path,
@@ -123,6 +124,7 @@ async fn host(
         job,
         printed: String::new(),
         flood: Flood::default(),
+        account,
     };
     let hand_in = Box::pin(host.run()).await?;
     let hand_in = host.desk.take_along(hand_in);

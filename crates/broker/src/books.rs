@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::calls::{self, CallRecord, Outcome, Read, ReadSource, Reserved, Settled, Tried};
-use crate::money::{Envelope, Micros};
+use crate::calls::{self, CallRecord, Outcome, Read, ReadSource, Reserved, Settled, Standing, Tried, Used};
+use crate::money::{Envelope, Micros, Shortfall};
 use crate::prices::Price;
 use crate::protocol::Protocol;
 use crate::purses::{Kept, Purses, Refused, Shortage};
@@ -172,11 +172,56 @@ impl Books {
     }
 
     fn note(&self, record: &CallRecord) {
-        let written = self.pages().write(record);
-        match written {
-            Ok(()) => (self.notify)(),
-            Err(cause) => tracing::error!(cause, "a model call could not be recorded"),
+        if let Err(cause) = self.record(record) {
+            tracing::error!(cause, "a model call could not be recorded");
         }
+    }
+
+    /// Writes a line that is no call.
+    pub(crate) fn record(&self, record: &CallRecord) -> Result<(), String> {
+        self.pages().write(record)?;
+        (self.notify)();
+        Ok(())
+    }
+
+    /// A number for something that is used without being asked for here.
+    pub(crate) fn next_number(&self) -> u32 {
+        let mut pages = self.pages();
+        pages.last_call += 1;
+        pages.last_call
+    }
+
+    /// The limit that leaves nothing more to use.
+    pub(crate) fn reached(&self) -> Result<Option<Shortfall>, String> {
+        let own = self.pages().envelope.reached();
+        match (own, &self.purses) {
+            (None, Some(purses)) => purses.reached(Timestamp::now()),
+            (own, _) => Ok(own),
+        }
+    }
+
+    /// Books what was used already, and says which limit leaves nothing more to use.
+    pub(crate) fn owe(&self, mut used: Used) -> Result<Option<Shortfall>, String> {
+        let cost = used.micro_usd.unwrap_or_default();
+        let (kept, shared) = match &self.purses {
+            Some(purses) => purses.owe(used.call, cost, Timestamp::now())?,
+            None => (Vec::new(), None),
+        };
+        let mut pages = self.pages();
+        pages.envelope.owe(used.call, cost);
+        let reached = pages.envelope.reached().or(shared);
+        if used.standing == Standing::Settled {
+            pages.envelope.settle(used.call, used.micro_usd);
+        }
+        drop(pages);
+        if used.standing == Standing::Settled
+            && let Some(Err(error)) = self.purses.as_ref().map(|purses| purses.settle(&kept, used.micro_usd))
+        {
+            tracing::error!(%error, "what was used could not be booked; what was set aside for it stays so");
+        }
+        used.shortage = reached.as_ref().and_then(Shortfall::shortage);
+        self.record(&CallRecord::Used(used))?;
+        Ok(reached)
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -200,7 +245,12 @@ impl Pages {
             cause
         })?;
         match record {
-            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => {}
+            CallRecord::Reserved(_)
+            | CallRecord::Tried(_)
+            | CallRecord::Read(_)
+            | CallRecord::Connection(_)
+            | CallRecord::Disconnection(_) => {}
+            CallRecord::Used(_) => self.syncer.ask(),
             // Nobody else is kept waiting, and another thread would only cost two changes of it.
             CallRecord::Settled(_) if self.envelope.is_idle() => self.log.sync_data().map_err(|error| {
                 let cause = error.to_string();

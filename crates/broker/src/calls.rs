@@ -21,6 +21,83 @@ pub enum CallRecord {
     Tried(Tried),
     Settled(Settled),
     Read(Read),
+    Used(Used),
+    Connection(Connection),
+    Disconnection(Disconnection),
+}
+
+/// What a program with its own login says it has used. A later line of the same call replaces an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    pub call: u32,
+    /// The program whose word this is.
+    pub by: String,
+    /// `provider/model`, or the program where its model is not known.
+    pub model: String,
+    /// All that were sent, those from the cache too.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// `None` when neither the program nor the table knows.
+    pub micro_usd: Option<Micros>,
+    pub pricing: Pricing,
+    pub standing: Standing,
+    pub at: Timestamp,
+    /// The limit that is reached with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortage: Option<Shortage>,
+}
+
+/// Who said what something cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Pricing {
+    /// The program.
+    Program,
+    /// The table of prices, by the program's tokens.
+    Table,
+    /// Nobody.
+    Unknown,
+}
+
+/// Whether a line may still be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Standing {
+    Growing,
+    Settled,
+}
+
+/// A host that a program with its own login wanted to reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Connection {
+    /// From 1.
+    pub number: u32,
+    /// `host:port`, as it was asked for.
+    pub to: String,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    pub at: Timestamp,
+}
+
+/// Whether it may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "camelCase")]
+pub enum Verdict {
+    Allowed,
+    Refused { reason: String },
+}
+
+/// The end of a connection that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Disconnection {
+    pub number: u32,
+    /// Bytes.
+    pub sent: u64,
+    pub received: u64,
+    pub millis: u64,
 }
 
 /// Money is set aside and the call is about to be made. Without a settled line after it, the

@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use crate::asking::{Rejected, Trial};
 use crate::books::{CallHead, Counted, OpenCall};
 use crate::calls::Outcome;
+use crate::direct;
 use crate::embeddings;
 use crate::gateway::{Gateway, until_closing};
 use crate::http::Answer;
@@ -99,6 +101,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/openai/v1/models", get(models).fallback(nowhere))
         .route("/v1/models", get(models).fallback(nowhere))
         .route(Protocol::Embeddings.door(), door(Entrance::Embeddings))
+        .route("/reported", post(direct::reported).fallback(nowhere))
         .route("/search", post(crate::search::door).fallback(nowhere))
         .route("/mcp/{name}", any(crate::mcp::door))
         .route("/mcp/{name}/variables", post(crate::mcp::variables).fallback(nowhere));
@@ -108,7 +111,16 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
     for prefix in GEMINI {
         router = router.route(&format!("{prefix}/{{*target}}"), door(Entrance::Gemini(prefix)));
     }
-    router.fallback(nowhere).with_state(gateway)
+    let proxied = middleware::from_fn_with_state(Arc::clone(&gateway), direct::only_tunnels);
+    router.fallback(elsewhere).layer(proxied).with_state(gateway)
+}
+
+/// What is for nobody here: a way out, or nothing.
+async fn elsewhere(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    if request.method() == Method::CONNECT {
+        return direct::connect(&gateway, request).await;
+    }
+    nowhere(request).await
 }
 
 async fn nowhere(request: Request) -> Response {

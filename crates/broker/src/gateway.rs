@@ -9,6 +9,7 @@ use tokio::net::UnixListener;
 use tokio::sync::watch;
 
 use crate::books::Books;
+use crate::direct::Direct;
 use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
@@ -42,6 +43,7 @@ pub struct Gateway {
     /// Leads to the last upstream.
     pub(crate) embeddings: Option<Route>,
     pub(crate) mcp: McpDoors,
+    pub(crate) direct: Option<Arc<Direct>>,
 }
 
 pub(crate) enum Place {
@@ -76,14 +78,16 @@ impl Gateway {
         let walls = Mutex::new(vec![None; grant.upstreams.len()]);
         let envelope = Envelope::new(grant.limit, grant.max_calls).asking_after(grant.ask_after);
         let purses = Purses::new(grant.purses_folder.as_deref(), grant.purses.clone(), &grant.attempt);
+        let books = Arc::new(Books::new(envelope, purses, log, notify).map_err(GrantError::Log)?);
         Ok(Self {
+            direct: grant.direct.map(|direct| Arc::new(Direct::new(direct, Arc::clone(&books)))),
             attempt: grant.attempt,
             upstreams: grant.upstreams,
             places,
             turnstiles,
             walls,
             policy: grant.retry,
-            books: Arc::new(Books::new(envelope, purses, log, notify).map_err(GrantError::Log)?),
+            books,
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
             embeddings,
@@ -101,9 +105,15 @@ impl Gateway {
     /// and settled as abandoned: the agent they were made for is gone.
     pub async fn serve(self: Arc<Self>, listener: UnixListener, shutdown: impl Future<Output = ()> + Send + 'static) {
         let closing = self.closing.clone();
+        let (direct, books) = (self.direct.clone(), Arc::clone(&self.books));
         let mut closed = self.closing.subscribe();
         let server = axum::serve(listener, door::router(self)).with_graceful_shutdown(async move {
             shutdown.await;
+            // Tunnels would hold up the end of their connections.
+            if let Some(direct) = direct {
+                direct.close();
+                books.on_disk().await;
+            }
             closing.send_replace(true);
         });
         let overdue = async move {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::direct::DirectGrant;
 use crate::embeddings::EmbeddingsGrant;
 use crate::mcp::{McpError, McpGrant};
 use crate::money::Micros;
@@ -51,6 +52,9 @@ pub struct Grant {
     /// MCP servers it may use.
     #[serde(default)]
     pub mcp: Vec<McpGrant>,
+    /// For a program that uses its own login: where it may go. `None`: nowhere.
+    #[serde(default)]
+    pub direct: Option<DirectGrant>,
     /// Where the attempts of this machine count their calls per provider; without it no [`Limits`] are kept.
     #[serde(default)]
     pub limits_folder: Option<PathBuf>,
@@ -116,6 +120,12 @@ impl Secret {
 
     pub(crate) fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The text itself, for a program that is given its own login.
+    #[must_use]
+    pub fn hand_over(&self) -> String {
+        self.0.clone()
     }
 }
 
@@ -227,6 +237,7 @@ mod tests {
             search: None,
             embeddings: None,
             mcp: Vec::new(),
+            direct: None,
             limits_folder: None,
         }
     }

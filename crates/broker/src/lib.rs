@@ -18,6 +18,8 @@
 //! | `GET /openai/v1/models`, `/v1/models` | the models that were granted |
 //! | `POST /embeddings` with `{"input": ["…"]}` | OpenAI embeddings, of the one model that was granted for it |
 //! | `POST /search` | a search on the web, if one was granted |
+//! | `CONNECT host:port` | a tunnel to a listed host, for a program with its own login |
+//! | `POST /reported` | what such a program says it has used |
 //! | `POST, DELETE /mcp/{name}` | messages to an MCP server over HTTP, if it was granted |
 //! | `POST /mcp/{name}/variables` | the variables of an MCP server inside the sandbox, once |
 //!
@@ -76,6 +78,7 @@
 mod asking;
 mod books;
 pub mod calls;
+mod direct;
 mod door;
 mod embeddings;
 mod gateway;
@@ -85,6 +88,7 @@ mod mcp;
 mod money;
 pub mod prices;
 mod protocol;
+mod public;
 pub mod purses;
 mod quota;
 mod refusal;
@@ -100,6 +104,7 @@ mod tap;
 mod turnstile;
 mod usage;
 
+pub use direct::{DirectGrant, HostError, HostPattern};
 pub use embeddings::EmbeddingsGrant;
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};

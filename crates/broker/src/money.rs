@@ -100,6 +100,23 @@ impl Envelope {
         Ok(())
     }
 
+    /// Sets aside what was used already, whatever the limit says; replaces what was said of it before.
+    pub(crate) fn owe(&mut self, call: u32, used: Micros) {
+        self.reserved.insert(call, used);
+    }
+
+    /// The limit that leaves nothing more to use.
+    pub(crate) fn reached(&self) -> Option<Shortfall> {
+        let reserved = Micros(self.reserved.values().map(|amount| amount.0).fold(0, u64::saturating_add));
+        let (purse, resets_at, spent) = (Purse::Run, None, self.spent);
+        let used = Micros(spent.0.saturating_add(reserved.0));
+        if let Some(limit) = self.limit.filter(|limit| used >= *limit) {
+            return Some(Shortfall::Money { purse, limit, spent, reserved, needed: Micros(0), resets_at });
+        }
+        let asks = self.ask_after.is_some_and(|after| used >= after);
+        asks.then_some(Shortfall::Ask { purse, limit: None, spent: used, resets_at })
+    }
+
     /// Whether no call is in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.reserved.is_empty()

@@ -127,6 +127,44 @@ impl Purses {
         Ok(kept)
     }
 
+    /// Sets aside in all of them what was used already, and says which limit leaves nothing more to use.
+    pub(crate) fn owe(
+        &self,
+        call: u32,
+        used: Micros,
+        now: Timestamp,
+    ) -> Result<(Vec<Kept>, Option<Shortfall>), String> {
+        let disk = |error: io::Error| format!("`{}`: {error}", self.folder.display());
+        std::fs::create_dir_all(&self.folder).map_err(disk)?;
+        let _lock = self.lock().map_err(disk)?;
+        let key = format!("{}/{call}", self.attempt);
+        let (mut kept, mut reached) = (Vec::new(), None);
+        for shared in &self.purses {
+            let period = shared.period(now)?;
+            let file = self.folder.join(format!("{}.json", period.name));
+            let mut ledger = Ledger::read(&file).map_err(disk)?;
+            ledger.open.insert(key.clone(), used);
+            ledger.write(&file).map_err(disk)?;
+            // There is nothing left when the smallest sum does not fit.
+            reached = reached.or(ledger.check(shared, Some(Micros(1)), period.ends).err());
+            kept.push(Kept { file, key: key.clone() });
+        }
+        Ok((kept, reached))
+    }
+
+    /// The limit that leaves nothing more to use.
+    pub(crate) fn reached(&self, now: Timestamp) -> Result<Option<Shortfall>, String> {
+        for shared in &self.purses {
+            let period = shared.period(now)?;
+            let file = self.folder.join(format!("{}.json", period.name));
+            let ledger = Ledger::read(&file).map_err(|error| format!("`{}`: {error}", file.display()))?;
+            if let Err(reached) = ledger.check(shared, Some(Micros(1)), period.ends) {
+                return Ok(Some(reached));
+            }
+        }
+        Ok(None)
+    }
+
     /// Books what the call cost. What cannot be written stays set aside.
     pub(crate) fn settle(&self, kept: &[Kept], cost: Option<Micros>) -> io::Result<()> {
         if kept.is_empty() {

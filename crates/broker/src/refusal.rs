@@ -113,6 +113,21 @@ fn shortfall(model: &str, why: &Shortfall) -> String {
     }
 }
 
+impl Shortfall {
+    /// Which limit it was, where it is one of money.
+    pub(crate) fn shortage(&self) -> Option<Shortage> {
+        match self {
+            Self::Money { purse, resets_at, .. } => {
+                Some(Shortage { purse: *purse, mark: Mark::Limit, resets_at: *resets_at })
+            }
+            Self::Ask { purse, resets_at, .. } => {
+                Some(Shortage { purse: *purse, mark: Mark::Ask, resets_at: *resets_at })
+            }
+            Self::PriceUnknown { .. } | Self::Calls { .. } => None,
+        }
+    }
+}
+
 impl Refusal {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
@@ -207,15 +222,7 @@ impl Refusal {
     /// Which limit it was, of a call there is no money for.
     pub(crate) fn shortage(&self) -> Option<Shortage> {
         let Self::Shortfall { why, .. } = self else { return None };
-        match why {
-            Shortfall::Money { purse, resets_at, .. } => {
-                Some(Shortage { purse: *purse, mark: Mark::Limit, resets_at: *resets_at })
-            }
-            Shortfall::Ask { purse, resets_at, .. } => {
-                Some(Shortage { purse: *purse, mark: Mark::Ask, resets_at: *resets_at })
-            }
-            Shortfall::PriceUnknown { .. } | Shortfall::Calls { .. } => None,
-        }
+        why.shortage()
     }
 
     pub(crate) fn into_response(self, protocol: Protocol) -> Response {

@@ -4,7 +4,7 @@
 //! of a private network, whatever a name resolves to and wherever a redirect leads, and never sends the key to another
 //! host than the one it was set for.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::calls::ReadSource;
 use crate::gateway::Gateway;
 use crate::grant::Secret;
+use crate::public::{self, Allowed, ResolveError, is_public};
 
 /// Where in an endpoint the words go.
 const SLOT: &str = "{query}";
@@ -114,9 +115,6 @@ impl SearchGrant {
     }
 }
 
-/// Which addresses may be connected to.
-type Allowed = fn(IpAddr) -> bool;
-
 /// A search ready to be asked.
 pub(crate) struct Search {
     grant: SearchGrant,
@@ -202,19 +200,11 @@ impl Search {
 /// Looks names up and lets only allowed addresses through; what is connected to is what was looked at.
 struct Guarded(Allowed);
 
-#[derive(Debug, thiserror::Error)]
-#[error("resolves to a private address")]
-struct PrivateAddress;
-
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
         let allowed = self.0;
         Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // One private address among public ones is a trap, not a mirror.
-            if found.iter().any(|address| !allowed(address.ip())) {
-                return Err(Box::new(PrivateAddress) as Box<dyn std::error::Error + Send + Sync>);
-            }
+            let found = public::resolve(name.as_str(), 0, allowed).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
@@ -224,7 +214,7 @@ fn told(error: &reqwest::Error, url: &Url) -> SearchError {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     let mut last = String::new();
     while let Some(now) = cause {
-        if now.is::<PrivateAddress>() {
+        if matches!(now.downcast_ref(), Some(ResolveError::Private)) {
             return SearchError::Private(url.host_str().unwrap_or_default().to_owned());
         }
         last = now.to_string();
@@ -249,42 +239,6 @@ async fn body(response: reqwest::Response) -> Result<String, SearchError> {
 fn encoded(query: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
     query.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let shared = a == 100 && (64..128).contains(&b);
-    let reserved = a == 0 || a >= 224 || (a == 192 && b == 0 && c == 0) || (a == 198 && (b == 18 || b == 19));
-    !(address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_documentation()
-        || shared
-        || reserved)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let inner = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_public_v4(Ipv4Addr::new(a, b, c, d))
-    };
-    match (a, b) {
-        // Addresses of version 4 in other clothes: mapped, compatible, translated, 6to4.
-        (0, 0) if (c, d, e) == (0, 0, 0) && (f == 0 || f == 0xffff) => f == 0xffff && inner(g, h),
-        (0x64, 0xff9b) => inner(g, h),
-        (0x2002, _) => inner(b, c),
-        // Everything that is handed out to the public begins with the bits 001; 2001:db8 is for books, 2001:0 tunnels.
-        (0x2001, 0xdb8 | 0) => false,
-        _ => a & 0xe000 == 0x2000,
-    }
 }
 
 #[derive(Deserialize)]
@@ -322,43 +276,6 @@ mod tests {
 
     fn grant(endpoint: &str) -> SearchGrant {
         SearchGrant { endpoint: endpoint.into(), header: Some("X-Key".into()), key: Secret::new("s3cret") }
-    }
-
-    #[test]
-    fn only_addresses_of_the_public_internet_are_public() {
-        for address in ["93.184.216.34", "8.8.8.8", "2606:2800:220:1::1", "::ffff:8.8.8.8", "64:ff9b::808:808"] {
-            assert!(is_public(address.parse().unwrap()), "{address}");
-        }
-        for address in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "192.168.0.1",
-            "172.16.9.9",
-            "169.254.169.254",
-            "100.64.0.1",
-            "0.0.0.0",
-            "0.1.2.3",
-            "224.0.0.1",
-            "255.255.255.255",
-            "198.18.0.1",
-            "192.0.2.1",
-            "::1",
-            "::",
-            "fe80::1",
-            "fc00::1",
-            "fd12::1",
-            "ff02::1",
-            "::ffff:127.0.0.1",
-            "::ffff:10.0.0.1",
-            "::7f00:1",
-            "64:ff9b::7f00:1",
-            "2002:7f00:1::",
-            "2001:db8::1",
-            "fec0::1",
-            "2002:a00:1::",
-        ] {
-            assert!(!is_public(address.parse().unwrap()), "{address}");
-        }
     }
 
     #[test]
@@ -443,7 +360,7 @@ mod tests {
         let to = format!("{inside}/secret");
         let (address, _) =
             service(Router::new().route("/", get(move || async move { Redirect::temporary(&to) }))).await;
-        let only_one: Allowed = |address| address == IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let only_one: Allowed = |address| address == IpAddr::from([127, 0, 0, 1]);
         let search = Search::within(grant(&format!("{address}/?q={{query}}")), only_one).unwrap();
         assert!(matches!(search.ask("x").await, Err(SearchError::Private(_))));
         assert_eq!(*seen.lock().unwrap(), Vec::<String>::new());

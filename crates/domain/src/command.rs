@@ -160,6 +160,8 @@ pub struct SpendReport {
     pub output_tokens: u64,
     /// Cost; `None` when the price is not known.
     pub cost: Option<Micros>,
+    /// The program whose word this is; `None`: it was counted on the way.
+    pub reported_by: Option<String>,
 }
 
 /// One step of an agent that pursues a goal.

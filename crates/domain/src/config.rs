@@ -1,6 +1,6 @@
 //! How one run shall be done: trust, limits, models, git. Repository files may only make it stricter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -216,6 +216,9 @@ pub struct RunConfig {
     /// The program that plays a role, where it is not our own agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, AgentProgram>,
+    /// Roles whose program uses its own login at its own vendor, not the broker.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub direct: BTreeSet<String>,
     /// Minutes per stage, over the playbook's own.
     #[serde(default)]
     pub timeout_minutes: BTreeMap<String, u32>,

@@ -440,6 +440,9 @@ pub enum Event {
         output_tokens: u64,
         /// Cost; `None` when the price is not known.
         cost: Option<Micros>,
+        /// The program whose word this is; `None`: it was counted on the way.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reported_by: Option<String>,
     },
     /// A person said that what is there shall be merged, reviewed or not: their yes counts as every gate's, for exactly
     /// this commit.

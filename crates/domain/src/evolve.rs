@@ -245,7 +245,11 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         }
         Event::PrOpened { url } => run.pull_request = Some(url.clone()),
         Event::ValidationFailed { review, .. } => fail_validation(run, review),
-        Event::SpendRecorded { effect, call, input_tokens, output_tokens, cost, .. } => {
+        Event::SpendRecorded { effect, call, input_tokens, output_tokens, cost, reported_by, .. } => {
+            if reported_by.is_some() {
+                run.spend.reported_calls += 1;
+                run.spend.reported = run.spend.reported.plus(cost.unwrap_or_default());
+            }
             run.spend.calls += 1;
             run.spend.input_tokens += input_tokens;
             run.spend.output_tokens += output_tokens;

@@ -396,6 +396,10 @@ pub struct Spend {
     pub calls: u64,
     /// Calls whose price is not known.
     pub unpriced_calls: u64,
+    /// Of the calls, those that a program with its own login reported.
+    pub reported_calls: u64,
+    /// What of the cost is by their word.
+    pub reported: Micros,
     /// Last counted call per effect.
     pub counted: BTreeMap<u32, u32>,
 }
@@ -638,6 +642,12 @@ impl Run {
     #[must_use]
     pub fn program(&self, role: &str) -> AgentProgram {
         self.opened().config.agents.get(role).cloned().unwrap_or_default()
+    }
+
+    /// Whether the program of a role uses its own login at its own vendor.
+    #[must_use]
+    pub fn is_direct(&self, role: &str) -> bool {
+        self.opened().config.direct.contains(role)
     }
 
     /// The models a role goes to when its own is unavailable; none when a person chose the model on the way.

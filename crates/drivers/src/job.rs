@@ -88,7 +88,7 @@ pub struct Job {
     /// The program that does it.
     #[serde(default)]
     pub program: AgentProgram,
-    /// `provider/model`.
+    /// `provider/model`; empty for a program with its own login that chooses for itself.
     pub model: String,
     /// Models to go to, in this order, when one is unavailable.
     #[serde(default)]
@@ -197,6 +197,25 @@ pub struct Job {
     /// How the names of tools begin behind which the user's secrets are.
     #[serde(default)]
     pub secret_tools: Vec<String>,
+    /// How the program reaches its model.
+    #[serde(default)]
+    pub way: Way,
+}
+
+/// How an agent program reaches its model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Through the broker, which has the keys and counts.
+    #[default]
+    Broker,
+    /// By itself, with its own login, through a proxy that lets it reach listed hosts only.
+    Direct {
+        /// Its login files, below the session folder.
+        login: Vec<String>,
+        /// Where it may go.
+        hosts: Vec<String>,
+    },
 }
 
 /// What a stage wants from its agent.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 fn brief(resume: Option<&str>) -> Brief {
     Brief {
+        way: drivers::Way::Broker,
         prompt: "Leave a note".to_owned(),
         model: "scripted/demo".to_owned(),
         broker: "http://127.0.0.1:4000".to_owned(),

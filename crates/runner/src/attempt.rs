@@ -1,10 +1,11 @@
 //! One process under its shim, followed to its end: activity is passed on, paid calls are counted.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use broker::Protocol;
-use broker::calls::{CallRecord, Outcome as CallOutcome};
+use broker::calls::{CallRecord, Outcome as CallOutcome, Settled, Standing, Used};
 use domain::{AgentEnd, AgentTask, Micros, PursuitStep, SpendReport};
 use drivers::{AgentEvent, Decoded, Own};
 use engine::{Job, boundary};
@@ -150,29 +151,12 @@ impl Counter {
         Ok(())
     }
 
-    /// The shim died: a call that was reserved and never settled may have been paid for, so it counts.
+    /// The shim died: a call that was reserved and never settled may have been paid for, so it counts. So does what a
+    /// program said last of what it had used.
     async fn tell_unsettled(&mut self, job: &Job) -> Result<(), Trouble> {
-        let records = self.records()?;
-        let settled: Vec<u32> = records
-            .iter()
-            .filter_map(|record| match record {
-                CallRecord::Settled(settled) => Some(settled.call),
-                CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
-            })
-            .collect();
-        for record in &records {
-            let CallRecord::Reserved(reserved) = record else { continue };
-            if settled.contains(&reserved.call) {
-                continue;
-            }
-            let spend = SpendReport {
-                effect: job.id.number,
-                call: ordinal(self.told),
-                model: reserved.model.clone(),
-                input_tokens: 0,
-                output_tokens: 0,
-                cost: reserved.micro_usd.map(|micros| Micros(micros.0)),
-            };
+        for mut spend in unsettled(&self.records()?) {
+            spend.effect = job.id.number;
+            spend.call = ordinal(self.told);
             job.spend.report(spend).await;
             self.told += 1;
         }
@@ -192,9 +176,60 @@ fn ordinal(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
 }
 
+/// What was open when a shim died: per call the newest line about it.
+fn unsettled(records: &[CallRecord]) -> Vec<SpendReport> {
+    let mut open: BTreeMap<u32, SpendReport> = BTreeMap::new();
+    for record in records {
+        match record {
+            CallRecord::Reserved(reserved) => {
+                let spend = SpendReport {
+                    effect: 0,
+                    call: 0,
+                    model: reserved.model.clone(),
+                    input_tokens: 0,
+                    output_tokens: 0,
+                    cost: reserved.micro_usd.map(|micros| Micros(micros.0)),
+                    reported_by: None,
+                };
+                open.insert(reserved.call, spend);
+            }
+            CallRecord::Used(used) if used.standing == Standing::Growing => {
+                open.insert(used.call, reported(used));
+            }
+            CallRecord::Used(used) => drop(open.remove(&used.call)),
+            CallRecord::Settled(settled) => drop(open.remove(&settled.call)),
+            CallRecord::Tried(_) | CallRecord::Read(_) | CallRecord::Connection(_) | CallRecord::Disconnection(_) => {}
+        }
+    }
+    open.into_values().collect()
+}
+
+/// What a program says of itself.
+fn reported(used: &Used) -> SpendReport {
+    SpendReport {
+        effect: 0,
+        call: 0,
+        model: used.model.clone(),
+        input_tokens: used.input_tokens,
+        output_tokens: used.output_tokens,
+        cost: used.micro_usd.map(|micros| Micros(micros.0)),
+        reported_by: Some(used.by.clone()),
+    }
+}
+
 /// A settled call that reached an upstream; refused ones cost nothing.
 pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
-    let CallRecord::Settled(settled) = record else { return None };
+    let settled = match record {
+        CallRecord::Settled(settled) => settled,
+        CallRecord::Used(used) => return (used.standing == Standing::Settled).then(|| reported(used)),
+        CallRecord::Reserved(_)
+        | CallRecord::Tried(_)
+        | CallRecord::Read(_)
+        | CallRecord::Connection(_)
+        | CallRecord::Disconnection(_) => {
+            return None;
+        }
+    };
     match settled.outcome {
         CallOutcome::Budget
         | CallOutcome::PriceUnknown
@@ -217,6 +252,7 @@ pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
         input_tokens: settled.input_tokens + settled.cache_read_tokens + settled.cache_write_tokens,
         output_tokens: settled.output_tokens,
         cost: settled.micro_usd.map(|micros| Micros(micros.0)),
+        reported_by: None,
     })
 }
 
@@ -227,13 +263,32 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         return Ok(None);
     }
     let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
-    let last = records.into_iter().rev().find_map(|record| match record {
+    let last = records.into_iter().rev().find(|record| match record {
         // No agent ends for want of a vector.
-        CallRecord::Settled(settled) if settled.protocol == Protocol::Embeddings => None,
-        CallRecord::Settled(settled) => Some(settled),
-        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
+        CallRecord::Settled(settled) => settled.protocol != Protocol::Embeddings,
+        CallRecord::Used(_) => true,
+        CallRecord::Reserved(_)
+        | CallRecord::Tried(_)
+        | CallRecord::Read(_)
+        | CallRecord::Connection(_)
+        | CallRecord::Disconnection(_) => false,
     });
-    Ok(last.and_then(|settled| match (settled.outcome, settled.shortage) {
+    Ok(last.and_then(|last| match last {
+        CallRecord::Settled(settled) => unpaid(settled),
+        CallRecord::Used(used) => used.shortage.map(|shortage| AgentEnd::BudgetSpent {
+            reason: format!("`{}` has reported as much as it may spend", used.by),
+            shortage: purses::shortage(shortage),
+        }),
+        CallRecord::Reserved(_)
+        | CallRecord::Tried(_)
+        | CallRecord::Read(_)
+        | CallRecord::Connection(_)
+        | CallRecord::Disconnection(_) => None,
+    }))
+}
+
+fn unpaid(settled: Settled) -> Option<AgentEnd> {
+    match (settled.outcome, settled.shortage) {
         (CallOutcome::Quota, _) => Some(AgentEnd::QuotaSpent {
             reason: format!("the last call to `{}` was refused by its provider", settled.model),
             resets_at: settled.resets_at,
@@ -243,7 +298,7 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
             shortage: shortage.map(purses::shortage).unwrap_or_default(),
         }),
         (_, _) => None,
-    }))
+    }
 }
 
 #[cfg(test)]

@@ -88,7 +88,13 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         role: task.session.role.clone(),
         kind: desk.kind,
         program: run.program(&task.session.role),
-        model: model.ok_or_else(|| Trouble::new(format!("no model is set for the role `{}`", task.session.role)))?,
+        model: match model {
+            // A program with its own login may choose for itself.
+            None if run.is_direct(&task.session.role) => String::new(),
+            model => {
+                model.ok_or_else(|| Trouble::new(format!("no model is set for the role `{}`", task.session.role)))?
+            }
+        },
         fallbacks: run.fallbacks(&task.session.role).iter().map(ToString::to_string).collect(),
         // Known to whoever knows the providers.
         doors: BTreeMap::new(),
@@ -129,6 +135,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         strangers_texts: Vec::new(),
         strange_tools: Vec::new(),
         secret_tools: Vec::new(),
+        way: drivers::Way::Broker,
         permissions: permissions(run),
         settings: roles::settings(paths, repos, run, &task.session.role)?,
         skills: roles::skills(repos, run, task)?,

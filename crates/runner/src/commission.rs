@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{AgentProgram, AgentTask, Purpose, Reach};
-use drivers::{JOB_FILE, RESULT_FILE};
+use drivers::{JOB_FILE, RESULT_FILE, Way};
 use engine::{Job, boundary};
 
 use crate::brief;
+use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
 use crate::laid;
@@ -27,13 +28,30 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
     let servers = hands.mcp.within(job.run.reach());
     let (run, mcp) = (job.run.clone(), servers.offered(&task.session.role));
-    let given = move |job: drivers::Job| {
-        strangers::within(&run, &servers, drivers::Job { web_search, embeddings, doors, mcp, ..job })
+    let direct = match task.purpose {
+        // Who sits at a terminal is given no login.
+        Purpose::Sit => None,
+        Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Answer { .. } => {
+            hands.direct.of(&job.run, task).map_err(Trouble::from)?
+        }
     };
-    let prepared = hands.blocking(&job.id.run, move || lay_out(&paths, &inner, &inner_task, given)).await;
-    prepared?;
+    let way = match &direct {
+        Some(direct) => direct.way(),
+        None if job.run.is_direct(&task.session.role) => Way::Direct { login: Vec::new(), hosts: Vec::new() },
+        None => Way::Broker,
+    };
+    let own = direct.clone();
+    let given = move |job: drivers::Job| {
+        strangers::within(&run, &servers, drivers::Job { web_search, embeddings, doors, mcp, way, ..job })
+    };
+    let prepared = hands.blocking(&job.id.run, move || {
+        lay_out(&paths, &inner, &inner_task, given)?;
+        let session = paths.session(&inner.id.run, &inner_task.session);
+        own.map_or(Ok(()), |direct| direct.put(&session))
+    });
+    prepared.await?;
     boundary("agent.prepared");
-    Ok(launch(hands, job, task)?)
+    Ok(launch(hands, job, task, direct.as_ref())?)
 }
 
 /// Why an attempt could not be prepared.
@@ -75,7 +93,7 @@ fn remove(path: &Path) -> Result<(), Trouble> {
     }
 }
 
-fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble> {
+fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
     let limits = GrantLimits {
@@ -85,7 +103,19 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
         retries,
         home: hands.paths.home().to_owned(),
     };
-    let mut grant = hands.models.grant(run, &task.session, &job.id.to_string(), limits)?;
+    let attempt = job.id.to_string();
+    let mut grant = match direct {
+        // Nothing is asked of the broker's own providers for it.
+        Some(direct) => {
+            let grant = hands.models.grant_nothing(run, &task.session, &attempt, limits)?;
+            let own = direct.grant(run.model(&task.session.role), &hands.models.prices);
+            broker::Grant { direct: Some(own), ..grant }
+        }
+        None if run.is_direct(&task.session.role) => {
+            hands.models.grant_nothing(run, &task.session, &attempt, limits)?
+        }
+        None => hands.models.grant(run, &task.session, &attempt, limits)?,
+    };
     let servers = hands.mcp.within(run.reach());
     grant.mcp = servers.granted(&task.session.role);
     if run.reach() == Reach::ModelsOnly {
@@ -105,7 +135,7 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
                 drivers::Own::argv(HOLDPOINT, &session_text, DOOR)
             }
         },
-        env: variables(&run.program(&task.session.role)),
+        env: variables(&run.program(&task.session.role), direct),
         tier: TierChoice::Best,
         grant,
         limits: Limits::default(),
@@ -114,13 +144,15 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, Trouble>
 }
 
 /// Another program reaches its model only over TCP; where there is none it is not started.
-fn variables(program: &AgentProgram) -> BTreeMap<String, String> {
+fn variables(program: &AgentProgram, direct: Option<&Direct>) -> BTreeMap<String, String> {
     match program {
-        AgentProgram::Own | AgentProgram::Command(_) => BTreeMap::new(),
+        AgentProgram::Own => BTreeMap::new(),
+        AgentProgram::Command(_) if direct.is_none() => BTreeMap::new(),
         AgentProgram::Claude
         | AgentProgram::Codex
         | AgentProgram::Gemini
         | AgentProgram::Opencode
+        | AgentProgram::Command(_)
         | AgentProgram::Acp(_) => BTreeMap::from([("HOLDPOINT_BROKER_URL".to_owned(), BROKER_URL.to_owned())]),
     }
 }

@@ -212,6 +212,7 @@ fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
         strangers_texts: Vec::new(),
         strange_tools: Vec::new(),
         secret_tools: Vec::new(),
+        way: drivers::Way::Broker,
         permissions: Vec::new(),
         protected: Vec::new(),
         past: Vec::new(),

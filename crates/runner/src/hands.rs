@@ -12,6 +12,7 @@ use drivers::{AgentEvent, Guidance};
 use engine::{DiarySink, EffectRunner, Job, SessionId, Store};
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
+use crate::direct::DirectAgents;
 use crate::effects;
 use crate::mcp::McpServers;
 use crate::models::Models;
@@ -30,6 +31,8 @@ pub struct HandsConfig {
     pub models: Models,
     /// MCP servers, and which role may use them.
     pub mcp: McpServers,
+    /// Programs that use their own login.
+    pub direct: DirectAgents,
     /// How to open pull requests.
     pub forge: ForgeSettings,
     /// For reading logs; the hands never write it.
@@ -57,6 +60,7 @@ pub struct Hands {
     pub(crate) program: PathBuf,
     pub(crate) models: Models,
     pub(crate) mcp: McpServers,
+    pub(crate) direct: DirectAgents,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
@@ -86,10 +90,10 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, mcp, forge, store, diary } = config;
+        let HandsConfig { home, program, models, mcp, direct, forge, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
-        Arc::new(Self { paths, program, models, mcp, forge, store, diary, activity, lanes: Lanes::default() })
+        Arc::new(Self { paths, program, models, mcp, direct, forge, store, diary, activity, lanes: Lanes::default() })
     }
 
     /// What agents do right now.

@@ -7,6 +7,7 @@ mod brief;
 mod cards;
 mod commission;
 mod diary;
+mod direct;
 mod discuss;
 mod effects;
 pub mod forge;
@@ -38,6 +39,7 @@ mod task_file;
 mod trouble;
 mod try_model;
 
+pub use direct::{DirectAgents, DirectSettings, LoginError, LoginFile};
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};
 pub use mcp::{McpServers, McpSettings, McpSource};

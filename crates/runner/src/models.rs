@@ -111,6 +111,18 @@ impl Models {
         self.grant_to(&who, run.model(&session.role).into_iter().chain(run.fallbacks(&session.role)), limits)
     }
 
+    /// The same for a program with its own login: no model is asked here for it.
+    pub(crate) fn grant_nothing(
+        &self,
+        run: &Run,
+        session: &Session,
+        attempt: &str,
+        limits: GrantLimits,
+    ) -> Result<Grant, ModelError> {
+        let who = Who { run: run.id.as_str(), attempt, role: &session.role, visit: session.visit };
+        self.grant_to(&who, [], limits)
+    }
+
     /// The same for somebody who belongs to no run.
     pub(crate) fn grant_to<'a>(
         &self,
@@ -142,6 +154,7 @@ impl Models {
             search: self.search.clone(),
             embeddings: self.embeddings.as_ref().map(|model| self.embeddings_with(model)).transpose()?,
             mcp: Vec::new(),
+            direct: None,
             limits_folder: Some(limits.home.join("providers")),
         })
     }
@@ -247,6 +260,7 @@ pub(crate) fn nothing(effect: &domain::EffectId) -> Grant {
         search: None,
         embeddings: None,
         mcp: Vec::new(),
+        direct: None,
         limits_folder: None,
     }
 }

@@ -48,6 +48,10 @@ pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
         },
         "isolation": run.tier,
     });
+    if run.spend.reported_calls > 0 {
+        // By the word of programs with their own login; nobody metered it.
+        value["spend"]["reportedUsd"] = json!(run.spend.reported.usd());
+    }
     if !run.tasks.is_empty() {
         value["tasks"] = tasks(run);
     }

@@ -157,7 +157,11 @@ pub fn tries_so_far(home: &Path) -> Result<TriesSpend, TryError> {
             match record {
                 CallRecord::Reserved(call) => reserved = Some(call.micro_usd),
                 CallRecord::Settled(call) => end = Some(call.micro_usd),
-                CallRecord::Tried(_) | CallRecord::Read(_) => {}
+                CallRecord::Tried(_)
+                | CallRecord::Read(_)
+                | CallRecord::Used(_)
+                | CallRecord::Connection(_)
+                | CallRecord::Disconnection(_) => {}
             }
         }
         // One that was cut off by a kill may have been paid for.
@@ -174,7 +178,12 @@ pub fn tries_so_far(home: &Path) -> Result<TriesSpend, TryError> {
 fn settled(record: CallRecord) -> Option<Settled> {
     match record {
         CallRecord::Settled(settled) => Some(settled),
-        CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
+        CallRecord::Reserved(_)
+        | CallRecord::Tried(_)
+        | CallRecord::Read(_)
+        | CallRecord::Used(_)
+        | CallRecord::Connection(_)
+        | CallRecord::Disconnection(_) => None,
     }
 }
 

@@ -247,7 +247,7 @@ fn made(
 }
 
 fn spent(connection: &Connection, run: &RunId, recorded: &Recorded) -> Result<(), StoreError> {
-    let Event::SpendRecorded { effect, call, model, input_tokens, output_tokens, cost } = &recorded.event else {
+    let Event::SpendRecorded { effect, call, model, input_tokens, output_tokens, cost, .. } = &recorded.event else {
         return Ok(());
     };
     let sql = "INSERT INTO spend (workflow_run_id, effect, call, model, input_tokens, output_tokens, cost_micros,

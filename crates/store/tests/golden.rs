@@ -126,6 +126,7 @@ fn every_event() -> Vec<Event> {
             input_tokens: 10,
             output_tokens: 5,
             cost: Some(Micros(7)),
+            reported_by: None,
         },
         Event::MergeForced { commit: commit.clone(), by: by.clone(), reason: Some("it is late".to_owned()) },
         Event::RecordWritten { commit: commit.clone() },
@@ -328,6 +329,7 @@ fn eventful() -> History {
         input_tokens: 1000,
         output_tokens: 200,
         cost: Some(Micros(4200)),
+        reported_by: None,
     };
     history.take(Command::Spend(spend)).unwrap();
     good(&mut history);

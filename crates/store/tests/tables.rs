@@ -102,6 +102,7 @@ fn every_paid_call_is_listed() {
             input_tokens: 10,
             output_tokens: 5,
             cost,
+            reported_by: None,
         }));
     }
     let sql = "SELECT effect || '/' || call || ' ' || model || ' ' || coalesce(cost_micros, 'unknown') FROM spend";

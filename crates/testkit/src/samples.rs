@@ -50,6 +50,7 @@ pub fn config() -> RunConfig {
         models: BTreeMap::from(models),
         fallbacks: BTreeMap::new(),
         agents: BTreeMap::new(),
+        direct: std::collections::BTreeSet::new(),
         timeout_minutes: BTreeMap::new(),
         git: GitPolicy {
             base_branch: "main".to_owned(),

@@ -55,6 +55,7 @@ fn command(run: &Run, step: &Step) -> Option<Command> {
             input_tokens: 10,
             output_tokens: 5,
             cost: Some(Micros(*cost)),
+            reported_by: None,
         })),
     }
 }

@@ -22,8 +22,8 @@ pub use exit::ExitCode;
 pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
 pub use model::{
-    LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView, ProviderView,
-    RoleModelsView, TestSpendView,
+    DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
+    ProviderView, RoleModelsView, TestSpendView,
 };
 pub use problem::{Fault, Problem};
 pub use request::{
@@ -36,7 +36,7 @@ pub use task::{
     TaskEventView, TaskRunView, TaskView,
 };
 pub use view::{
-    ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, EventView, FileChangeView, HoldView,
-    PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView,
+    ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, DirectRoleView, EventView, FileChangeView,
+    HoldView, PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView,
     StrangersView, WhyView,
 };

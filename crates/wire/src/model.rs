@@ -18,6 +18,23 @@ pub struct ModelsView {
     pub prices: PricesView,
     /// What test calls have cost so far.
     pub tests: TestSpendView,
+    /// Agent programs that use their own login at their own vendor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub direct: Vec<DirectAgentView>,
+}
+
+/// An agent program that uses its own login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DirectAgentView {
+    /// As `--agent` takes it.
+    pub program: String,
+    /// Where it may go.
+    pub hosts: Vec<String>,
+    /// Where its login is: files and names of variables, never what is in them.
+    pub login: Vec<String>,
+    /// What is missing of it.
+    pub problem: Option<Problem>,
 }
 
 /// A provider of models.

@@ -108,6 +108,9 @@ pub struct RunView {
     /// Text of strangers it has read. Only in single views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<StrangersView>,
+    /// Roles whose program uses its own login, which is inside its sandbox. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub direct: Vec<DirectRoleView>,
     /// Number of its last event.
     pub version: u64,
 }
@@ -130,6 +133,21 @@ pub struct StrangersView {
     pub stage: Option<String>,
     /// Whether the user trusts it, so that nothing follows.
     pub trusted: bool,
+}
+
+/// A role whose program uses its own login at its own vendor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DirectRoleView {
+    /// The role.
+    pub role: String,
+    /// Its program.
+    pub program: String,
+}
+
+/// What a server that knows nothing else means.
+fn metered() -> String {
+    "metered".to_owned()
 }
 
 /// What a server that knows no priorities means.
@@ -288,6 +306,9 @@ pub struct SpendView {
     /// What child runs spent, of those that are over. Only in single views of runs that have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children_usd: Option<f64>,
+    /// What of it programs with their own login report, and nobody metered. Only in single views of runs with some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_usd: Option<f64>,
 }
 
 /// One model call.
@@ -304,6 +325,12 @@ pub struct SpendCall {
     pub output_tokens: u64,
     /// Cost; absent when the price is not known.
     pub usd: Option<f64>,
+    /// `metered`, or `reported` by a program with its own login.
+    #[serde(default = "metered")]
+    pub source: String,
+    /// The program whose word it is, of one that was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_by: Option<String>,
     /// When it was counted.
     #[schema(value_type = String)]
     pub at: Timestamp,

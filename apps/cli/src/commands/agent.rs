@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use wire::{ExitCode, ModelsView, RunView};
+use wire::{DirectAgentView, ExitCode, ModelsView, RunView};
 
 use crate::{
     demo,
@@ -46,6 +46,11 @@ pub(crate) struct AgentView {
     pub(crate) protocol: Option<String>,
     /// Providers that are set up and speak it.
     pub(crate) served_by: Vec<String>,
+    /// `broker`, or `direct` for one that uses its own login.
+    pub(crate) way: &'static str,
+    /// Where it may go and where its login is, of one that uses its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) direct: Option<DirectAgentView>,
 }
 
 /// What came of a test.
@@ -59,12 +64,18 @@ pub(crate) struct AgentTest {
     pub(crate) model_calls: u64,
     /// Why it did not work.
     pub(crate) problem: Option<String>,
+    /// Its own login, which the test does not use: it works with a scripted model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) direct: Option<DirectAgentView>,
 }
 
 pub(super) async fn list(session: &Session) -> Result<ExitCode, Failure> {
     let models = session.connect().await?.models().await?;
     let mut agents = vec![own(&models)];
-    for (name, program, protocol) in KNOWN {
+    let others = models.direct.iter().map(|direct| direct.program.as_str());
+    let others = others.filter(|name| KNOWN.iter().all(|(known, ..)| known != name));
+    let others = others.map(|name| (name, name.split([':', ' ']).nth(1).unwrap_or(name), None));
+    for (name, program, protocol) in KNOWN.into_iter().chain(others) {
         let path = find(program);
         let version = match &path {
             Some(path) => version(path).await,
@@ -77,6 +88,8 @@ pub(super) async fn list(session: &Session) -> Result<ExitCode, Failure> {
             version,
             protocol: protocol.map(str::to_owned),
             served_by,
+            way: if direct_of(&models, name).is_some() { "direct" } else { "broker" },
+            direct: direct_of(&models, name),
         });
     }
     match session.report.is_json() {
@@ -94,7 +107,13 @@ fn own(models: &ModelsView) -> AgentView {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         protocol: None,
         served_by: ready.map(|provider| provider.name.clone()).collect(),
+        way: "broker",
+        direct: None,
     }
+}
+
+fn direct_of(models: &ModelsView, name: &str) -> Option<DirectAgentView> {
+    models.direct.iter().find(|direct| direct.program == name).cloned()
 }
 
 fn served(models: &ModelsView, protocol: &str) -> Vec<String> {
@@ -126,14 +145,23 @@ async fn version(program: &Path) -> Option<String> {
     number.map(|number| number.trim_end_matches([',', '.']).to_owned())
 }
 
+/// What the user's server says of a program's own login; the test itself needs neither.
+async fn own_login(name: &str, session: &Session) -> Option<DirectAgentView> {
+    direct_of(&session.connect().await.ok()?.models().await.ok()?, name)
+}
+
 /// Runs the demo's story with the program in every role, in a data directory of its own.
 pub(super) async fn test(name: &str, session: &Session) -> Result<ExitCode, Failure> {
     let file: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
     let folder = session.home.path().join("agent-tests").join(file);
+    let direct = own_login(name, session).await;
+    if let Some(direct) = direct.as_ref().filter(|_| !session.report.is_json()) {
+        session.report.note(&words::login(direct));
+    }
     let begun = Instant::now();
     let programs = [("*".to_owned(), name.to_owned())].into();
     let run = demo::try_out(&folder, programs, session).await?;
-    let tested = told(name, &run, begun.elapsed());
+    let tested = AgentTest { direct, ..told(name, &run, begun.elapsed()) };
     match session.report.is_json() {
         true => session.report.json(&tested),
         false => session.report.data(&words::test(&tested)),
@@ -161,5 +189,6 @@ fn told(name: &str, run: &RunView, took: Duration) -> AgentTest {
         status: run.status.clone(),
         model_calls: run.spend.calls,
         problem,
+        direct: None,
     }
 }

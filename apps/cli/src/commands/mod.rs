@@ -217,7 +217,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
         Command::Verify => verify::run(session),
         Command::Agent(AgentPart::List) => agent::list(session).await,
-        Command::Agent(AgentPart::Test { name }) => agent::test(&name, session).await,
+        Command::Agent(AgentPart::Test { name }) => Box::pin(agent::test(&name, session)).await,
         Command::Shim
         | Command::Inside { .. }
         | Command::Agent(AgentPart::Work { .. } | AgentPart::Sit { .. } | AgentPart::Relay { .. }) => {

@@ -6,15 +6,19 @@ use super::{
     table::table,
     words::{fit, wrap},
 };
+use wire::DirectAgentView;
+
 use crate::commands::agent::{AgentTest, AgentView};
 
 /// `agent list`.
 pub(crate) fn list(agents: &[AgentView], width: usize) -> String {
     let rows = agents.iter().map(|agent| {
-        let served = match (agent.served_by.is_empty(), agent.protocol.as_deref()) {
-            (false, _) => agent.served_by.join(", "),
-            (true, Some(protocol)) => format!("no {protocol} provider yet"),
-            (true, None) => "nobody yet".to_owned(),
+        let served = match &agent.direct {
+            Some(DirectAgentView { problem: None, hosts, .. }) => {
+                format!("direct: its own login, found; reaches {}", hosts.join(", "))
+            }
+            Some(DirectAgentView { problem: Some(_), .. }) => "direct: its own login, not found".to_owned(),
+            None => format!("broker: {}", served_by(agent)),
         };
         let state = match (&agent.path, &agent.version) {
             (Some(_), Some(version)) => format!("✓ {}", clean_line(version)),
@@ -23,14 +27,37 @@ pub(crate) fn list(agents: &[AgentView], width: usize) -> String {
         };
         vec![clean_line(&agent.name), state, fit(&clean_line(&served), width.saturating_sub(52).max(20))]
     });
-    let table = table(&["agent", "installed", "models through the broker from"], rows, width);
+    let table = table(&["agent", "installed", "models through"], rows, width);
     let painted: Vec<String> = table.lines().map(|line| line.replacen('✓', &format!("{GOOD}✓{GOOD:#}"), 1)).collect();
+    let missing = agents.iter().filter_map(|agent| agent.direct.as_ref()).filter(|direct| direct.problem.is_some());
+    let missing: Vec<String> = missing.map(|direct| wrap(&login(direct), width).join("\n")).collect();
     let hint = format!(
         "{DIM}Any other program: `acp:COMMAND` if it speaks the Agent Client Protocol, `command:COMMAND` if not. \
-         Programs need no login of their own: the broker adds the keys. `holdpoint agent test NAME` tries one with a \
-         scripted model.{DIM:#}"
+         Through the broker programs need no login of their own: it adds the keys. One that has only its own login is \
+         named in config.toml: [agents.direct.NAME]. `holdpoint agent test NAME` tries one with a scripted model.{DIM:#}"
     );
-    format!("{}\n\n{}", painted.join("\n"), wrap(&hint, width).join("\n"))
+    let parts = [painted.join("\n")].into_iter().chain(missing).chain([wrap(&hint, width).join("\n")]);
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Where a program's own login is, or what is missing of it.
+pub(crate) fn login(direct: &DirectAgentView) -> String {
+    let program = clean_line(&direct.program);
+    match &direct.problem {
+        None => format!(
+            "{GOOD}✓{GOOD:#} {program} uses its own login ({}); the test works with a scripted model and does not try it",
+            clean_line(&direct.login.join(", "))
+        ),
+        Some(problem) => format!("{BAD}✗{BAD:#} {}: {}", clean_line(&problem.message), clean_line(&problem.hint)),
+    }
+}
+
+fn served_by(agent: &AgentView) -> String {
+    match (agent.served_by.is_empty(), agent.protocol.as_deref()) {
+        (false, _) => agent.served_by.join(", "),
+        (true, Some(protocol)) => format!("no {protocol} provider yet"),
+        (true, None) => "nobody yet".to_owned(),
+    }
 }
 
 /// `agent test`.
@@ -60,9 +87,38 @@ mod tests {
             version: version.map(str::to_owned),
             protocol: Some("anthropic".into()),
             served_by: Vec::new(),
+            way: "broker",
+            direct: None,
         };
         let text = list(&[agent("claude", Some("2.1\u{1b}[2J")), agent("codex", None)], 100);
         assert!(text.contains("not found") && text.contains("no anthropic provider yet"), "{text}");
         assert!(!text.contains("\u{1b}[2J"));
+    }
+    #[test]
+    fn the_way_of_a_program_is_told_and_what_is_missing_of_its_login() {
+        let problem = wire::Problem {
+            code: "login_missing".into(),
+            message: "the login file `/home/ada/.codex/auth.json` of `codex` cannot be read".into(),
+            hint: "run `codex login`".into(),
+            field: None,
+        };
+        let agent = |name: &str, problem: Option<wire::Problem>| AgentView {
+            name: name.into(),
+            path: Some("/usr/bin/x".into()),
+            version: Some("1.2".into()),
+            protocol: None,
+            served_by: Vec::new(),
+            way: "direct",
+            direct: Some(DirectAgentView {
+                program: name.into(),
+                hosts: vec!["api.example".into()],
+                login: vec!["/home/ada/.login".into()],
+                problem,
+            }),
+        };
+        let text = list(&[agent("claude", None), agent("codex", Some(problem))], 120);
+        assert!(text.contains("direct: its own login, found; reaches api.example"), "{text}");
+        assert!(text.contains("direct: its own login, not found"), "{text}");
+        assert!(text.contains("auth.json` of `codex` cannot be read: run `codex login`"), "{text}");
     }
 }

@@ -235,6 +235,7 @@ mod tests {
                 user_file: "/home/ada/.holdpoint/prices.toml".to_owned(),
                 user_file_used: true,
             },
+            direct: Vec::new(),
             tests: TestSpendView {
                 calls: 3,
                 usd: 0.0012,

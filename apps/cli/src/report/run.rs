@@ -56,6 +56,10 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
     }
     row("started", started(run, now));
     row("spend", spend_line(run));
+    for direct in &run.direct {
+        let who = format!("{} ({})", clean_line(&direct.role), clean_line(&direct.program));
+        row("own login", format!("{who}: {WAIT}its login is inside its sandbox{WAIT:#}, its cost is what it reports"));
+    }
     if let Some(tier) = &run.tier {
         let colour = if tier == "unsandboxed" { BAD } else { anstyle::Style::new() };
         row("sandbox", format!("{colour}{}{colour:#}", clean_line(tier)));
@@ -162,8 +166,10 @@ fn spend_line(run: &RunView) -> String {
     let unpriced = unpriced.map(|calls| format!(", {calls} without a known price")).unwrap_or_default();
     let thought = spend.estimate_usd.map(|usd| format!("; about {} was expected", money(usd))).unwrap_or_default();
     let tasks = spend.children_usd.map(|usd| format!(", {} of it in its tasks", money(usd))).unwrap_or_default();
+    let reported = spend.reported_usd.map(|usd| format!(", {} of it reported by programs, not metered", money(usd)));
+    let reported = reported.unwrap_or_default();
     format!(
-        "{}{tasks}{limit} {DIM}({} in, {} out, {}{unpriced}{thought}){DIM:#}",
+        "{}{tasks}{reported}{limit} {DIM}({} in, {} out, {}{unpriced}{thought}){DIM:#}",
         money(spend.usd),
         tokens(spend.input_tokens),
         tokens(spend.output_tokens),
@@ -213,6 +219,7 @@ pub(crate) mod sample {
                 estimate_usd: None,
                 unpriced_calls: Some(0),
                 children_usd: None,
+                reported_usd: None,
             },
             tier: Some("sandboxed".to_owned()),
             failure: None,
@@ -236,6 +243,7 @@ pub(crate) mod sample {
             attached: None,
             checkpoints: Vec::new(),
             strangers: Vec::new(),
+            direct: Vec::new(),
             version: 17,
         }
     }

@@ -84,9 +84,27 @@ pub(crate) fn calls(calls: &[SpendCall], width: usize) -> String {
             tokens(call.input_tokens),
             tokens(call.output_tokens),
             call.usd.map_or("unknown".to_owned(), money),
+            source(call),
         ]
     });
-    table(&["stage", "model", "in", "out", "cost"], rows, width)
+    // Where all was metered there is nothing to tell apart.
+    match calls.iter().any(|call| call.reported_by.is_some()) {
+        true => table(&["stage", "model", "in", "out", "cost", "by whose word"], rows, width),
+        false => {
+            let rows = rows.map(|mut row| {
+                row.truncate(5);
+                row
+            });
+            table(&["stage", "model", "in", "out", "cost"], rows, width)
+        }
+    }
+}
+
+fn source(call: &SpendCall) -> String {
+    match &call.reported_by {
+        Some(program) => format!("reported by {}, not metered", clean_line(program)),
+        None => "metered".to_owned(),
+    }
 }
 
 /// Runs that were started together.

@@ -1,6 +1,7 @@
 //! What holds unless a request says otherwise: from the environment, then the user's `config.toml`.
 //! The repository's own file is read per run and can only tighten.
 
+mod direct;
 mod environment;
 mod limits;
 mod mcp;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use broker::PriceTable;
 use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
-use runner::{McpServers, Models};
+use runner::{DirectAgents, McpServers, Models};
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
@@ -34,6 +35,8 @@ pub struct Setup {
     pub keys: BTreeMap<String, String>,
     /// MCP servers, and which role may use them.
     pub mcp: McpServers,
+    /// Programs that use their own login.
+    pub direct: DirectAgents,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -106,6 +109,7 @@ impl Setup {
         let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
+        let direct = direct::agents(user.direct(), &user.text, environment, &path)?;
         let keys = providers::keys(environment, &user.providers);
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
@@ -117,7 +121,7 @@ impl Setup {
         if let Some(model) = &models.embeddings {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp })
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct })
     }
 }
 

@@ -8,7 +8,9 @@ use broker::{SearchGrant, Secret};
 use domain::{Micros, ModelName};
 use runner::SharedLimits;
 use serde::Deserialize;
+use toml::Spanned;
 
+use super::direct::DirectFile;
 use super::mcp::McpFile;
 use super::{Defaults, SettingsError, model_list};
 
@@ -17,7 +19,7 @@ use super::{Defaults, SettingsError, model_list};
 pub(super) struct UserFile {
     trust: BTreeMap<String, String>,
     models: BTreeMap<String, ModelsFile>,
-    agents: BTreeMap<String, String>,
+    agents: AgentsFile,
     max_clarifications: Option<u32>,
     auto_merge: Option<bool>,
     push: Option<bool>,
@@ -34,6 +36,18 @@ pub(super) struct UserFile {
     pub(super) mcp: BTreeMap<String, McpFile>,
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
+    /// The file itself, to name lines of it.
+    #[serde(skip)]
+    pub(super) text: String,
+}
+
+/// `[agents]`: the program of each role, and which of them use their own login.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AgentsFile {
+    direct: BTreeMap<String, Spanned<DirectFile>>,
+    #[serde(flatten)]
+    roles: BTreeMap<String, String>,
 }
 
 /// `[search]`: where agents may look words up on the web.
@@ -122,10 +136,11 @@ pub(super) fn read(path: &Path) -> Result<UserFile, SettingsError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(UserFile::default()),
         Err(error) => return Err(refuse(error.to_string())),
     };
-    toml::from_str(&text).map_err(|error| {
+    let file: UserFile = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         refuse(format!("line {line}: {}", error.message().replace('\n', " ")))
-    })
+    })?;
+    Ok(UserFile { text, ..file })
 }
 
 impl UserFile {
@@ -156,7 +171,7 @@ impl UserFile {
             let models = model_list(&text).map_err(|error| refuse(format!("[models] {role}: {error}")))?;
             defaults.models.insert(role.clone(), models);
         }
-        for (role, program) in &self.agents {
+        for (role, program) in &self.agents.roles {
             let program = program.parse().map_err(|error| refuse(format!("[agents] {role}: {error}")))?;
             defaults.programs.insert(role.clone(), program);
         }
@@ -166,6 +181,11 @@ impl UserFile {
         }
         defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)
+    }
+
+    /// Programs that use their own login.
+    pub(super) fn direct(&self) -> &BTreeMap<String, Spanned<DirectFile>> {
+        &self.agents.direct
     }
 
     /// What runs may spend together.

@@ -1,6 +1,6 @@
 //! Text of strangers that a new run begins with, and whom the user trusts. A repository has no say in either.
 
-use domain::{Brought, Start, TaintKind, TaintSource, TrustedBy, TrustedSource};
+use domain::{Brought, RunConfig, Start, TaintKind, TaintSource, TrustedBy, TrustedSource};
 use wire::{NewRun, StrangersText};
 
 use super::plain;
@@ -49,6 +49,18 @@ fn source(said: &StrangersText) -> Result<TaintSource, Failure> {
         }
     };
     Ok(TaintSource { kind, ..told })
+}
+
+/// A login is a secret: who has one does not begin with text of strangers.
+pub(super) fn check_logins(config: &RunConfig) -> Result<(), Failure> {
+    let untrusted = config.from.iter().find(|brought| !config.trusts(&brought.source));
+    let (Some(brought), Some(role)) = (untrusted, config.direct.first()) else { return Ok(()) };
+    let message = format!(
+        "the {role} would work with a login of yours, and the run begins with text of strangers: {}",
+        plain(&brought.source.words())
+    );
+    let hint = "use a program that goes through the broker, or `--trust-source` if you trust the text";
+    Err(refuse(message, hint))
 }
 
 /// The user's file first, then what is said with the request.
@@ -100,5 +112,23 @@ mod tests {
         }
         assert!(read(vec![said("a", None, None), said("a", None, None)]).is_err());
         assert!(read((0..51).map(|n| said(&format!("a{n}"), None, None)).collect()).is_err());
+    }
+
+    #[test]
+    fn a_login_and_text_of_strangers_do_not_go_together_unless_it_is_trusted() {
+        let brought = Brought { source: TaintSource::named("https://forge.example/a/b/issues/7"), text: None };
+        let direct = ["implementer".to_owned()].into_iter().collect();
+        let least = serde_json::json!({
+            "trust": {"planning": "manual", "implementation": "manual", "fixes": "manual"}, "maxClarifications": 1,
+            "models": {}, "timeoutMinutes": {}, "checks": [], "excludePaths": [], "requireApproval": [],
+            "git": {"baseBranch": "main", "autoMerge": false, "push": true},
+        });
+        let least: RunConfig = serde_json::from_value(least).unwrap();
+        let config = RunConfig { from: vec![brought], direct, ..least };
+        let told = format!("{:?}", check_logins(&config).unwrap_err());
+        assert!(told.contains("implementer") && told.contains("issues/7") && told.contains("--trust-source"), "{told}");
+        let trusted = vec![TrustedSource { source: TrustedSource::ALL.to_owned(), by: TrustedBy::Request }];
+        assert!(check_logins(&RunConfig { trusted, ..config.clone() }).is_ok());
+        assert!(check_logins(&RunConfig { from: Vec::new(), ..config }).is_ok());
     }
 }

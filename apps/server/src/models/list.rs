@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use broker::{LongPrice, Price, PriceSource, UpstreamKind};
-use runner::{TriesSpend, tries_folder};
-use wire::{LongPriceView, ModelView, ModelsView, PriceView, PricesView, ProviderView, RoleModelsView, TestSpendView};
+use runner::{DirectSettings, TriesSpend, tries_folder};
+use wire::{
+    DirectAgentView, LongPriceView, ModelView, ModelsView, PriceView, PricesView, Problem, ProviderView,
+    RoleModelsView, TestSpendView,
+};
 
 use super::{models_of, roles};
 use crate::config::{Setup, known};
@@ -29,6 +32,23 @@ pub(crate) fn view(setup: &Setup, spend: TriesSpend) -> ModelsView {
             user_file: user_file.display().to_string(),
         },
         tests: tests(spend, &setup.home),
+        direct: setup.direct.0.iter().map(|(program, settings)| direct(program, settings)).collect(),
+    }
+}
+
+fn direct(program: &str, settings: &DirectSettings) -> DirectAgentView {
+    let files = settings.login.iter().map(|file| file.from.display().to_string());
+    let problem = settings.check(program).err().map(|error| Problem {
+        code: "login_missing".to_owned(),
+        message: error.to_string(),
+        hint: error.hint(),
+        field: None,
+    });
+    DirectAgentView {
+        program: program.to_owned(),
+        hosts: settings.hosts.iter().map(ToString::to_string).collect(),
+        login: files.chain(settings.variables.keys().cloned()).collect(),
+        problem,
     }
 }
 

@@ -5,6 +5,7 @@
 //! program is a child inside the same sandbox, so whatever it leaves behind ends with the attempt. What it says about
 //! its own success does not count: without something handed in, nothing was done.
 
+mod account;
 mod child;
 mod flood;
 mod permits;
@@ -31,6 +32,8 @@ use crate::policy::Policy;
 use crate::session::SessionFolder;
 use crate::shorten;
 use crate::tools::Desk;
+pub(crate) use account::Account;
+use account::Said;
 use child::{Child, Heard};
 pub(crate) use flood::Flood;
 use permits::Permits;
@@ -65,6 +68,7 @@ pub(crate) struct Host<'a> {
     /// What a plain command printed, as much as may become something it hands in.
     pub(crate) printed: String,
     pub(crate) flood: Flood,
+    pub(crate) account: Account,
 }
 
 /// How one process of the program ended.
@@ -73,6 +77,8 @@ enum Ended {
     /// It stopped without handing in.
     Silent,
     ModelFailed(String),
+    /// It may not go on.
+    Stopped(HandIn),
     /// It could not be started, crashed, or gave up in a way of its own.
     Badly(String),
 }
@@ -83,6 +89,9 @@ impl Host<'_> {
         let mut state = State::read(&self.path);
         let resumed_turns = state.turns;
         self.say(AgentEvent::SessionStarted { resumed_turns })?;
+        if let Some(text) = account::notice(&self.job) {
+            self.say(AgentEvent::Noted { text })?;
+        }
         let counter = Counter::open(&self.path, Arc::clone(&self.desk), &self.job)?;
         let mut permits = Permits::new(Policy::new(&self.job.workspace, &self.job.protected), &self.job, &self.desk);
         let mut prompt = match state.session {
@@ -94,7 +103,7 @@ impl Host<'_> {
         loop {
             let (begun_with, resumes) = (state.turns, state.session.is_some());
             match self.once(prompt, &mut state, &counter, &mut permits).await? {
-                Ended::HandedIn(hand_in) => return Ok(hand_in),
+                Ended::HandedIn(hand_in) | Ended::Stopped(hand_in) => return Ok(hand_in),
                 Ended::Silent if nudges < MOST_NUDGES => {
                     nudges += 1;
                     prompt = words::nudge(self.job.kind);
@@ -140,6 +149,11 @@ impl Host<'_> {
             Ok(started) => started,
             Err(error) => return Ok(Ended::Badly(error.to_string())),
         };
+        self.account.begin();
+        self.report(&talk, Said::SoFar).await?;
+        if let Some(hand_in) = self.account.stopped() {
+            return Ok(Ended::Stopped(hand_in));
+        }
         let mut child = match Child::start(&start, &self.job.workspace, &self.path) {
             Ok(child) => child,
             Err(error) => return Ok(Ended::Badly(format!("`{}` cannot be started: {error}", start.argv[0]))),
@@ -157,6 +171,7 @@ impl Host<'_> {
         }
         state.write(&self.path)?;
         let patience = match self.program {
+            _ if self.account.stopped().is_some() => LEAVING,
             // It may work on after its last word; the stage's own limit holds.
             AgentProgram::Command(_) => UNTIL_STOPPED,
             AgentProgram::Own
@@ -167,8 +182,12 @@ impl Host<'_> {
             | AgentProgram::Acp(_) => LEAVING,
         };
         let left = child.leave(patience).await;
+        self.report(&talk, Said::AtLast).await?;
         if let Some(hand_in) = counter.handed_in() {
             return Ok(Ended::HandedIn(hand_in));
+        }
+        if let Some(hand_in) = self.account.stopped() {
+            return Ok(Ended::Stopped(hand_in));
         }
         if let AgentProgram::Command(_) = self.program {
             return Ok(Ended::HandedIn(plain::hand_in(&self.job, left.code(), &self.printed)));
@@ -195,6 +214,7 @@ impl Host<'_> {
             turns: state.turns,
             protected: self.job.protected.clone(),
             edits: if permits::writes(self.job.kind) { Edits::Kept } else { Edits::Lost },
+            way: self.job.way.clone(),
         }
     }
 
@@ -217,6 +237,14 @@ impl Host<'_> {
                     continue;
                 }
                 () = at(until) => return Ok(None),
+                () = self.account.due() => {
+                    self.account.ask_again();
+                    self.report(talk, account::so_far(&self.program)).await?;
+                    if self.account.stopped().is_some() {
+                        return Ok(None);
+                    }
+                    continue;
+                }
                 // Who watches sees the last words of a program that has fallen silent.
                 () = self.events.due() => {
                     self.events.flush().map_err(AgentError::Events)?;
@@ -262,7 +290,19 @@ impl Host<'_> {
                     }
                 }
             }
+            self.report(talk, account::so_far(&self.program)).await?;
+            if self.account.stopped().is_some() {
+                return Ok(None);
+            }
         }
+    }
+
+    /// Passes on what a program with its own login says it has used, and what came of its connections.
+    async fn report(&mut self, talk: &Talk, said: Said) -> Result<(), AgentError> {
+        for event in self.account.report(talk, said).await {
+            self.say(event)?;
+        }
+        Ok(())
     }
 
     fn tell(&mut self, event: AgentEvent) -> Result<(), AgentError> {

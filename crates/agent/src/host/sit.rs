@@ -47,6 +47,7 @@ pub async fn sit(options: Options, out: &mut (dyn io::Write + Send)) -> Result<(
         turns: 0,
         protected: job.protected.clone(),
         edits: Edits::Kept,
+        way: job.way.clone(),
     };
     let sitting = driver::sit(&job.program, &brief);
     lay_out(&sitting)?;

@@ -60,6 +60,7 @@ fn grant(url: &str) -> Grant {
         search: None,
         embeddings: None,
         mcp: Vec::new(),
+        direct: None,
         limits_folder: None,
         ask_after: None,
         purses: Vec::new(),

@@ -47,6 +47,7 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
         search: None,
         embeddings: None,
         mcp: Vec::new(),
+        direct: None,
         limits_folder: None,
         ask_after: None,
         purses: Vec::new(),
@@ -95,7 +96,7 @@ impl Door {
     pub(crate) fn settled(&self) -> Vec<Settled> {
         let settled = |record| match record {
             CallRecord::Settled(settled) => Some(settled),
-            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Read(_) => None,
+            _other => None,
         };
         self.records().into_iter().filter_map(settled).collect()
     }
@@ -103,7 +104,7 @@ impl Door {
     pub(crate) fn tried(&self) -> Vec<Tried> {
         let tried = |record| match record {
             CallRecord::Tried(tried) => Some(tried),
-            CallRecord::Reserved(_) | CallRecord::Settled(_) | CallRecord::Read(_) => None,
+            _other => None,
         };
         self.records().into_iter().filter_map(tried).collect()
     }

@@ -4,6 +4,7 @@
 
 mod budget;
 mod costs;
+mod direct;
 mod embedding;
 mod faults;
 mod genai_client;

@@ -138,6 +138,7 @@ fn count(draft: &mut Draft, spend: SpendReport) -> Result<(), Rejection> {
         input_tokens: spend.input_tokens,
         output_tokens: spend.output_tokens,
         cost: spend.cost,
+        reported_by: spend.reported_by,
     });
     Ok(())
 }

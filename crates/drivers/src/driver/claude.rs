@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Act, Asked, Brief, Changes, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, Word, head, one_line};
+use super::{
+    Act, Asked, Brief, Cached, Changes, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, Word, head, one_line,
+};
 use crate::AgentEvent;
 
 /// Tools that only look.
@@ -31,11 +33,12 @@ pub(super) fn start(brief: &Brief) -> Start {
         "--strict-mcp-config",
         "--mcp-config",
         &servers,
-        "--model",
-        &brief.model,
     ]
     .map(str::to_owned)
     .to_vec();
+    if let Some(model) = brief.own_model() {
+        argv.extend(["--model", model].map(str::to_owned));
+    }
     if let Some(session) = &brief.resume {
         argv.extend(["--resume".to_owned(), session.clone()]);
     }
@@ -47,17 +50,19 @@ pub(super) fn start(brief: &Brief) -> Start {
 /// Variables by which Claude Code finds the broker.
 pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let config = format!("{}/claude", brief.home);
-    let broker = format!("{}/anthropic", brief.broker);
-    let set = [
-        ("ANTHROPIC_BASE_URL", broker.as_str()),
-        // The key is added outside the sandbox.
-        ("ANTHROPIC_API_KEY", "holdpoint"),
+    let mut set = vec![
         ("CLAUDE_CONFIG_DIR", config.as_str()),
-        ("ANTHROPIC_MODEL", &brief.model),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
         // Its walls are ours; as root it would refuse to work without this.
         ("IS_SANDBOX", "1"),
+    ];
+    set.extend(brief.own_model().map(|model| ("ANTHROPIC_MODEL", model)));
+    let broker = format!("{}/anthropic", brief.broker);
+    let served = [
+        ("ANTHROPIC_BASE_URL", broker.as_str()),
+        // The key is added outside the sandbox.
+        ("ANTHROPIC_API_KEY", "holdpoint"),
         // Side questions go to the same model: another may not be granted.
         ("ANTHROPIC_SMALL_FAST_MODEL", &brief.model),
         ("ANTHROPIC_DEFAULT_HAIKU_MODEL", &brief.model),
@@ -65,6 +70,9 @@ pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String,
         ("ANTHROPIC_DEFAULT_OPUS_MODEL", &brief.model),
         ("CLAUDE_CODE_SUBAGENT_MODEL", &brief.model),
     ];
+    if !brief.is_direct() {
+        set.extend(served);
+    }
     (set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(), Vec::new())
 }
 
@@ -82,11 +90,21 @@ pub struct Claude {
     /// Calls that have no result yet: their tool and when they began.
     open: BTreeMap<String, (String, u64)>,
     reported: Reported,
+    cached: Cached,
+    model: Option<String>,
 }
 
 impl Claude {
     pub(super) fn new(turns: u32) -> Self {
-        Self { turn: turns, streamed: false, usage: (0, 0), open: BTreeMap::new(), reported: Reported::default() }
+        Self {
+            turn: turns,
+            streamed: false,
+            usage: (0, 0),
+            open: BTreeMap::new(),
+            reported: Reported::default(),
+            cached: Cached::default(),
+            model: None,
+        }
     }
 
     pub(super) fn turns(&self) -> u32 {
@@ -95,6 +113,14 @@ impl Claude {
 
     pub(super) fn reported(&self) -> Reported {
         self.reported
+    }
+
+    pub(super) fn cached(&self) -> Cached {
+        self.cached
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 
     pub(super) fn tell(&mut self, text: &str) -> Vec<Act> {
@@ -114,6 +140,9 @@ impl Claude {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return vec![Act::Unknown(line.to_owned())] };
         // What its own helpers do is told as one tool call, not as turns of this conversation.
         let helper = value["parent_tool_use_id"].is_string();
+        if value["subtype"] == "init" {
+            self.model = value["model"].as_str().map(str::to_owned);
+        }
         match (value["type"].as_str().unwrap_or_default(), value["subtype"].as_str().unwrap_or_default()) {
             ("system", "init") => match value["session_id"].as_str() {
                 Some(session) => vec![Act::Session(session.to_owned())],
@@ -144,7 +173,10 @@ impl Claude {
             "message_start" => {
                 self.turn += 1;
                 self.streamed = true;
-                self.usage = (sent(&event["message"]["usage"]), 0);
+                let usage = &event["message"]["usage"];
+                self.usage = (sent(usage), 0);
+                self.cached.read = self.cached.read.saturating_add(cached(usage).read);
+                self.cached.written = self.cached.written.saturating_add(cached(usage).written);
                 say(AgentEvent::TurnStarted { turn: self.turn })
             }
             "content_block_delta" => match (delta["text"].as_str(), delta["thinking"].as_str()) {
@@ -159,6 +191,9 @@ impl Claude {
             }
             "message_stop" => {
                 let (input_tokens, output_tokens) = self.usage;
+                // Until it says at the end what all of it was.
+                self.reported.input_tokens = self.reported.input_tokens.saturating_add(input_tokens);
+                self.reported.output_tokens = self.reported.output_tokens.saturating_add(output_tokens);
                 say(AgentEvent::TurnCompleted { turn, input_tokens, output_tokens })
             }
             _other => Vec::new(),
@@ -212,6 +247,7 @@ impl Claude {
 
     fn result(&mut self, value: &Value, subtype: &str) -> Vec<Act> {
         let usage = &value["usage"];
+        self.cached = cached(usage);
         // Money by the program's own reckoning, in millionths; it knows the price of its vendor's models only.
         let cost = value["total_cost_usd"].as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
         self.reported = Reported {
@@ -234,6 +270,11 @@ fn sent(usage: &Value) -> u64 {
     let of = |name: &str| usage[name].as_u64().unwrap_or(0);
     let cached = of("cache_creation_input_tokens").saturating_add(of("cache_read_input_tokens"));
     of("input_tokens").saturating_add(cached)
+}
+
+fn cached(usage: &Value) -> Cached {
+    let of = |name: &str| usage[name].as_u64().unwrap_or(0);
+    Cached { read: of("cache_read_input_tokens"), written: of("cache_creation_input_tokens") }
 }
 
 fn reason(value: &Value) -> String {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Act, Asked, Brief, Changes, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, Word, head, one_line};
+use super::{
+    Act, Asked, Brief, Cached, Changes, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, Word, head, one_line,
+};
 use crate::AgentEvent;
 
 const INITIALIZE: u64 = 1;
@@ -27,8 +29,9 @@ pub(super) fn start(brief: &Brief) -> Start {
 /// Variables and files by which Codex finds the broker and Holdpoint's tools.
 pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let home = format!("{}/codex", brief.home);
-    let env = [("CODEX_HOME", home.as_str()), ("HOLDPOINT_KEY", "holdpoint"), ("RUST_LOG", "error")];
-    let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let env = [("CODEX_HOME", home.as_str()), ("RUST_LOG", "error")];
+    let key = (!brief.is_direct()).then_some(("HOLDPOINT_KEY", "holdpoint"));
+    let env = env.into_iter().chain(key).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     (env, vec![(format!("{home}/config.toml"), config(brief))])
 }
 
@@ -39,16 +42,25 @@ fn config(brief: &Brief) -> String {
         let (program, arguments) = (text(program), json!(arguments));
         format!("[mcp_servers.holdpoint]\ncommand = {program}\nargs = {arguments}\ntool_timeout_sec = 600\n")
     });
+    let model = brief.own_model().map(|model| format!("model = {}\n", text(model))).unwrap_or_default();
+    let broker = text(&format!("{}/openai/v1", brief.broker));
+    let (provider, providers) = match brief.is_direct() {
+        true => ("", String::new()),
+        false => (
+            "model_provider = \"holdpoint\"\n",
+            format!(
+                "[model_providers.holdpoint]\nname = \"Holdpoint\"\nbase_url = {broker}\nenv_key = \"HOLDPOINT_KEY\"\n\
+                 wire_api = \"responses\"\n"
+            ),
+        ),
+    };
     format!(
-        "model = {model}\nmodel_provider = \"holdpoint\"\ncheck_for_update_on_startup = false\n\
+        "{model}{provider}check_for_update_on_startup = false\n\
          sandbox_mode = \"danger-full-access\"\n\
          [analytics]\nenabled = false\n\
-         [model_providers.holdpoint]\nname = \"Holdpoint\"\nbase_url = {broker}\nenv_key = \"HOLDPOINT_KEY\"\n\
-         wire_api = \"responses\"\n\
+         {providers}\
          {tools}\
          [projects.{workspace}]\ntrust_level = \"untrusted\"\n",
-        model = text(&brief.model),
-        broker = text(&format!("{}/openai/v1", brief.broker)),
         workspace = text(&brief.workspace),
     )
 }
@@ -66,7 +78,11 @@ pub struct Codex {
     working: bool,
     prompt: String,
     workspace: String,
-    model: String,
+    /// What it is asked for; `None`: what it chooses for itself.
+    asked: Option<String>,
+    direct: bool,
+    /// What it says it uses.
+    model: Option<String>,
     resume: Option<String>,
     thread: Option<String>,
     /// Calls that have no result yet: when they began.
@@ -76,6 +92,8 @@ pub struct Codex {
     /// What the whole thread had used when this attempt began, as far as it said.
     before: Option<(u64, u64)>,
     reported: Reported,
+    /// Tokens of the whole thread that came from the cache when this attempt began, and now.
+    cached: (u64, u64),
 }
 
 impl Codex {
@@ -86,13 +104,16 @@ impl Codex {
             working: false,
             prompt: brief.prompt.clone(),
             workspace: brief.workspace.clone(),
-            model: brief.model.clone(),
+            asked: brief.own_model().map(str::to_owned),
+            direct: brief.is_direct(),
+            model: None,
             resume: brief.resume.clone(),
             thread: None,
             open: BTreeMap::new(),
             files: BTreeMap::new(),
             before: None,
             reported: Reported::default(),
+            cached: (0, 0),
         }
     }
 
@@ -102,6 +123,14 @@ impl Codex {
 
     pub(super) fn reported(&self) -> Reported {
         self.reported
+    }
+
+    pub(super) fn cached(&self) -> Cached {
+        Cached { read: self.cached.1.saturating_sub(self.cached.0), written: 0 }
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 
     pub(super) fn word(&mut self, asked: &Asked, word: &Word) -> Vec<Act> {
@@ -147,9 +176,13 @@ impl Codex {
         match id.as_u64() {
             Some(INITIALIZE) => {
                 let mut params = json!({
-                    "cwd": self.workspace, "model": self.model, "modelProvider": "holdpoint",
+                    "cwd": self.workspace, "model": self.asked, "modelProvider": "holdpoint",
                     "approvalPolicy": "untrusted", "sandbox": "danger-full-access",
                 });
+                if self.direct {
+                    // Its own settings say which, and a model that is not named is its own choice.
+                    params["modelProvider"] = Value::Null;
+                }
                 let method = match &self.resume {
                     Some(thread) => {
                         params["threadId"] = json!(thread);
@@ -164,6 +197,7 @@ impl Codex {
                     return vec![Act::Over(Over::Badly("it named no thread".to_owned()))];
                 };
                 self.thread = Some(thread.to_owned());
+                self.model = value["result"]["model"].as_str().map(str::to_owned);
                 let input = json!([{"type": "text", "text": self.prompt}]);
                 let params = json!({"threadId": thread, "input": input});
                 vec![Act::Session(thread.to_owned()), Act::Send(call(TURN, "turn/start", &params))]
@@ -299,6 +333,15 @@ impl Codex {
             (count("inputTokens"), count("outputTokens"))
         };
         let ((total_in, total_out), (input_tokens, output_tokens)) = (of("total"), of("last"));
+        let from_cache = |which: &str| usage[which]["cachedInputTokens"].as_u64().unwrap_or(0);
+        self.cached.1 = from_cache("total");
+        if !self.working || self.before.is_none() {
+            // Before it works, all of it is of earlier; its first word then tells its own apart.
+            self.cached.0 = match self.working {
+                true => from_cache("total").saturating_sub(from_cache("last")),
+                false => from_cache("total"),
+            };
+        }
         if !self.working {
             self.before = Some((total_in, total_out));
             return Vec::new();

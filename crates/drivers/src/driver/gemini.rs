@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::gemini_policy::policy;
 use super::{Act, Brief, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, head, one_line};
-use crate::AgentEvent;
+use crate::{AgentEvent, Way};
 
 /// What it asks models for on the side; each has a model of its own, which may not be granted.
 const SIDE_JOBS: &[&str] = &[
@@ -45,11 +45,12 @@ pub(super) fn start(brief: &Brief) -> Start {
         "--allowed-mcp-server-names",
         "holdpoint",
         "--skip-trust",
-        "--model",
-        &brief.model,
     ]
     .map(str::to_owned)
     .to_vec();
+    if let Some(model) = brief.own_model() {
+        argv.extend(["--model", model].map(str::to_owned));
+    }
     if let Some(session) = &brief.resume {
         argv.extend(["--resume".to_owned(), session.clone()]);
     }
@@ -65,7 +66,7 @@ pub(super) fn start(brief: &Brief) -> Start {
 /// Variables and files alone, for a host that speaks to it in another way.
 pub(super) fn placed(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let Start { mut env, files, .. } = start(brief);
-    env.insert("GEMINI_MODEL".to_owned(), brief.model.clone());
+    env.extend(brief.own_model().map(|model| ("GEMINI_MODEL".to_owned(), model.to_owned())));
     (env, files)
 }
 
@@ -78,10 +79,10 @@ pub(super) const KEEP_SESSIONS: &str = "for kept in \"$GEMINI_CLI_HOME\"/.gemini
 fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
     let broker = format!("{}/gemini", brief.broker);
     let system = format!("{home}/no-system-settings.json");
+    // The key is added outside the sandbox.
+    let served = [("GOOGLE_GEMINI_BASE_URL", broker.as_str()), ("GEMINI_API_KEY", "holdpoint")];
+    let served = served.into_iter().filter(|_| !brief.is_direct());
     let set = [
-        ("GOOGLE_GEMINI_BASE_URL", broker.as_str()),
-        // The key is added outside the sandbox.
-        ("GEMINI_API_KEY", "holdpoint"),
         ("GEMINI_CLI_HOME", home),
         // It would start itself again as a child that does not hear the signals of its parent, and that reads the
         // settings when the folder is trusted already.
@@ -95,7 +96,15 @@ fn environment(brief: &Brief, home: &str) -> BTreeMap<String, String> {
         ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", &system),
         ("NO_COLOR", "1"),
     ];
-    set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    set.into_iter().chain(served).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// How it gets in: the broker's way is a key, its own may be the login of a Google account.
+fn auth(brief: &Brief) -> &'static str {
+    match &brief.way {
+        Way::Direct { login, .. } if login.iter().any(|file| file.ends_with("oauth_creds.json")) => "oauth-personal",
+        Way::Broker | Way::Direct { .. } => "gemini-api-key",
+    }
 }
 
 fn settings(brief: &Brief) -> Value {
@@ -104,9 +113,11 @@ fn settings(brief: &Brief) -> Value {
         |(program, arguments)| json!({"holdpoint": {"command": program, "args": arguments, "trust": true}}),
     );
     let side = json!({"modelConfig": {"model": brief.model}});
-    let aliases: Map<String, Value> = SIDE_JOBS.iter().map(|name| ((*name).to_owned(), side.clone())).collect();
+    // At its own vendor its own small models are there.
+    let side_jobs = if brief.is_direct() { &[] } else { SIDE_JOBS };
+    let aliases: Map<String, Value> = side_jobs.iter().map(|name| ((*name).to_owned(), side.clone())).collect();
     json!({
-        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": true}},
+        "security": {"auth": {"selectedType": auth(brief)}, "folderTrust": {"enabled": true}},
         "mcpServers": tools,
         "modelConfigs": {"customAliases": aliases},
         "general": {
@@ -140,6 +151,7 @@ pub struct Gemini {
     /// The last thing it said went wrong.
     trouble: Option<String>,
     reported: Reported,
+    model: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,11 +163,22 @@ enum State {
 
 impl Gemini {
     pub(super) fn new(turns: u32) -> Self {
-        Self { turn: turns, state: State::Between, open: BTreeMap::new(), trouble: None, reported: Reported::default() }
+        Self {
+            turn: turns,
+            state: State::Between,
+            open: BTreeMap::new(),
+            trouble: None,
+            reported: Reported::default(),
+            model: None,
+        }
     }
 
     pub(super) fn turns(&self) -> u32 {
         self.turn
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
     }
 
     pub(super) fn reported(&self) -> Reported {
@@ -167,7 +190,10 @@ impl Gemini {
         let Ok(value) = serde_json::from_str::<Value>(line) else { return unknown() };
         match value["type"].as_str().unwrap_or_default() {
             "init" => match value["session_id"].as_str() {
-                Some(session) => vec![Act::Session(session.to_owned())],
+                Some(session) => {
+                    self.model = value["model"].as_str().map(str::to_owned);
+                    vec![Act::Session(session.to_owned())]
+                }
                 None => unknown(),
             },
             "message" => match (value["role"].as_str(), value["content"].as_str()) {

@@ -80,6 +80,7 @@ mod tests {
             turns: 0,
             protected: vec!["deploy/".to_owned(), "infra/*.tf".to_owned(), "/".to_owned()],
             edits,
+            way: crate::Way::Broker,
         }
     }
 

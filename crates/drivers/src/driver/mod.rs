@@ -13,6 +13,7 @@ mod gemini;
 mod gemini_policy;
 mod held;
 mod line;
+mod login;
 mod opencode;
 mod opencode_permission;
 mod qwen;
@@ -23,9 +24,10 @@ use std::collections::BTreeMap;
 use domain::AgentProgram;
 use serde_json::Value;
 
-use crate::AgentEvent;
+use crate::{AgentEvent, Way};
 pub use held::{Edits, HARMLESS_FILES, SECRET_FILES};
 pub use line::{MOST_INPUT, MOST_OUTPUT, head, one_line};
+pub use login::{default_hosts, how_to_log_in, login_place, vendor};
 pub use sit::{Known, SIZE, Sitting, TERMINAL_SOCKET, TYPED, sit};
 
 /// What a program is told about one attempt.
@@ -33,9 +35,9 @@ pub use sit::{Known, SIZE, Sitting, TERMINAL_SOCKET, TYPED, sit};
 pub struct Brief {
     /// Everything it is to know, when the conversation begins; what has changed since, when it goes on.
     pub prompt: String,
-    /// `provider/model`.
+    /// `provider/model`; empty: the program's own choice, where it has its own login.
     pub model: String,
-    /// `http://127.0.0.1:PORT` of the broker.
+    /// `http://127.0.0.1:PORT` of the broker, which is also the proxy of a program with its own login.
     pub broker: String,
     /// A folder of its own, kept from one attempt of the conversation to the next.
     pub home: String,
@@ -51,6 +53,25 @@ pub struct Brief {
     pub protected: Vec<String>,
     /// Whether what it changes is kept.
     pub edits: Edits,
+    /// How it reaches its model.
+    pub way: Way,
+}
+
+impl Brief {
+    /// The model as the program calls it; `None`: it chooses for itself.
+    fn own_model(&self) -> Option<&str> {
+        match self.way {
+            Way::Broker => Some(&self.model),
+            Way::Direct { .. } => {
+                let bare = self.model.split_once('/').map_or(self.model.as_str(), |(_, model)| model);
+                Some(bare).filter(|model| !model.is_empty())
+            }
+        }
+    }
+
+    fn is_direct(&self) -> bool {
+        self.way != Way::Broker
+    }
 }
 
 /// How a program is started.
@@ -147,6 +168,15 @@ pub struct Reported {
     pub micro_usd: Option<u64>,
 }
 
+/// What of the tokens sent went through the prompt cache, by the program's own account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cached {
+    /// Read from it.
+    pub read: u64,
+    /// Written to it.
+    pub written: u64,
+}
+
 /// One conversation with a program, as it goes on.
 #[derive(Debug)]
 pub enum Talk {
@@ -174,6 +204,12 @@ pub enum DriverError {
 
 /// How a conversation with a program begins or goes on.
 pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), DriverError> {
+    let (mut start, talk) = begin(program, brief)?;
+    start.env.extend(login::way_out(brief));
+    Ok((start, talk))
+}
+
+fn begin(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), DriverError> {
     match program {
         AgentProgram::Own => Err(DriverError::Own),
         AgentProgram::Claude => Ok((claude::start(brief), Talk::Claude(claude::Claude::new(brief.turns)))),
@@ -210,10 +246,15 @@ fn names(command: &str, name: &str) -> bool {
 
 /// Variables that many programs look at to find their models.
 fn doors(brief: &Brief) -> impl Iterator<Item = (String, String)> + use<> {
+    let model = ("HOLDPOINT_MODEL".to_owned(), brief.model.clone());
+    let broker = (!brief.is_direct()).then(|| broker_doors(brief));
+    std::iter::once(model).chain(broker.into_iter().flatten())
+}
+
+fn broker_doors(brief: &Brief) -> impl Iterator<Item = (String, String)> + use<> {
     let at = |path: &str| format!("{}{path}", brief.broker);
     let key = || "holdpoint".to_owned();
     [
-        ("HOLDPOINT_MODEL", brief.model.clone()),
         ("OPENAI_BASE_URL", at("/openai/v1")),
         ("OPENAI_API_KEY", key()),
         ("OPENAI_MODEL", brief.model.clone()),
@@ -277,6 +318,28 @@ impl Talk {
             Self::Command(_) => Reported::default(),
             Self::Gemini(gemini) => gemini.reported(),
             Self::Opencode(opencode) => opencode.reported(),
+        }
+    }
+
+    /// What of that went through the prompt cache, as far as the program says.
+    #[must_use]
+    pub fn cached(&self) -> Cached {
+        match self {
+            Self::Claude(claude) => claude.cached(),
+            Self::Codex(codex) => codex.cached(),
+            Self::Opencode(opencode) => opencode.cached(),
+            Self::Acp(_) | Self::Command(_) | Self::Gemini(_) => Cached::default(),
+        }
+    }
+
+    /// The model it says it uses.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        match self {
+            Self::Claude(claude) => claude.model(),
+            Self::Codex(codex) => codex.model(),
+            Self::Gemini(gemini) => gemini.model(),
+            Self::Acp(_) | Self::Command(_) | Self::Opencode(_) => None,
         }
     }
 

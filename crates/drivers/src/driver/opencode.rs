@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::opencode_permission::permission;
-use super::{Act, Brief, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, head, one_line};
+use super::{Act, Brief, Cached, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, head, one_line};
 use crate::AgentEvent;
 
 pub(super) fn start(brief: &Brief) -> Start {
     let config = format!("{}/opencode/holdpoint.json", brief.home);
-    let model = format!("holdpoint/{}", brief.model);
-    let mut argv: Vec<String> =
-        ["opencode", "run", "--format", "json", "--thinking", "--model", &model].map(str::to_owned).to_vec();
+    let model = model(brief);
+    let mut argv: Vec<String> = ["opencode", "run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();
+    if let Some(model) = &model {
+        argv.extend(["--model".to_owned(), model.clone()]);
+    }
     match &brief.resume {
         Some(session) => argv.extend(["--session".to_owned(), session.clone()]),
         // With a title of ours it does not ask a model for one.
@@ -24,16 +26,24 @@ pub(super) fn start(brief: &Brief) -> Start {
     Start {
         argv,
         env: environment(brief, &config),
-        files: vec![(config, settings(brief, &model).to_string())],
+        files: vec![(config, settings(brief, model.as_deref()).to_string())],
         first: vec![brief.prompt.clone()],
         stdin: Stdin::Closed,
+    }
+}
+
+/// `provider/model` as it calls it; its own login is for providers it knows by itself.
+fn model(brief: &Brief) -> Option<String> {
+    match brief.is_direct() {
+        true => Some(brief.model.clone()).filter(|model| !model.is_empty()),
+        false => Some(format!("holdpoint/{}", brief.model)),
     }
 }
 
 /// The same for a host that can be asked.
 pub(super) fn settings_that_ask(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let config = format!("{}/opencode/holdpoint.json", brief.home);
-    let mut settings = settings(brief, &format!("holdpoint/{}", brief.model));
+    let mut settings = settings(brief, model(brief).as_deref());
     settings["permission"] = json!({"edit": "ask", "bash": "ask", "webfetch": "deny"});
     (environment(brief, &config), vec![(config, settings.to_string())])
 }
@@ -49,7 +59,6 @@ fn environment(brief: &Brief, config: &str) -> BTreeMap<String, String> {
         // A repository's own settings could allow what is held here, or start programs.
         ("OPENCODE_DISABLE_PROJECT_CONFIG", "1".to_owned()),
         ("OPENCODE_PURE", "1".to_owned()),
-        ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()),
         ("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1".to_owned()),
         ("OPENCODE_DISABLE_CLAUDE_CODE", "1".to_owned()),
         ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
@@ -57,31 +66,46 @@ fn environment(brief: &Brief, config: &str) -> BTreeMap<String, String> {
         ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
         ("OPENCODE_DISABLE_SHARE", "1".to_owned()),
     ];
-    set.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    // Those it brings along know how to use its logins.
+    let plugins = (!brief.is_direct()).then(|| ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1".to_owned()));
+    set.into_iter().chain(plugins).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn settings(brief: &Brief, model: &str) -> Value {
+fn settings(brief: &Brief, model: Option<&str>) -> Value {
+    let mut settings = common(brief);
+    if let Some(model) = model {
+        settings["model"] = json!(model);
+        settings["small_model"] = json!(model);
+    }
+    if !brief.is_direct() {
+        settings["enabled_providers"] = json!(["holdpoint"]);
+        settings["provider"] = provider(brief);
+    }
+    settings
+}
+
+fn provider(brief: &Brief) -> Value {
     // The broker has a door for each protocol, and a provider speaks its own.
     let (package, door) = match brief.model.split('/').next().unwrap_or_default() {
         "anthropic" => ("@ai-sdk/anthropic", "anthropic/v1"),
         "gemini" | "google" => ("@ai-sdk/google", "gemini/v1beta"),
         _chat => ("@ai-sdk/openai-compatible", "openai/v1"),
     };
+    json!({"holdpoint": {
+        "npm": package,
+        "name": "Holdpoint",
+        // The key is added outside the sandbox.
+        "options": {"baseURL": format!("{}/{door}", brief.broker), "apiKey": "holdpoint"},
+        "models": {&brief.model: {"name": brief.model, "tool_call": true}},
+    }})
+}
+
+fn common(brief: &Brief) -> Value {
     let tools = match brief.tools.as_slice() {
         [] => json!({}),
         command => json!({"holdpoint": {"type": "local", "command": command, "enabled": true}}),
     };
     json!({
-        "model": model,
-        "small_model": model,
-        "enabled_providers": ["holdpoint"],
-        "provider": {"holdpoint": {
-            "npm": package,
-            "name": "Holdpoint",
-            // The key is added outside the sandbox.
-            "options": {"baseURL": format!("{}/{door}", brief.broker), "apiKey": "holdpoint"},
-            "models": {&brief.model: {"name": brief.model, "tool_call": true}},
-        }},
         "mcp": tools,
         "permission": permission(brief),
         "share": "disabled",
@@ -101,15 +125,20 @@ pub struct Opencode {
     failed: Option<Over>,
     /// Each step tells its own use, an attempt is the sum.
     reported: Reported,
+    cached: Cached,
 }
 
 impl Opencode {
     pub(super) fn new(turns: u32) -> Self {
-        Self { turn: turns, session: None, failed: None, reported: Reported::default() }
+        Self { turn: turns, session: None, failed: None, reported: Reported::default(), cached: Cached::default() }
     }
 
     pub(super) fn turns(&self) -> u32 {
         self.turn
+    }
+
+    pub(super) fn cached(&self) -> Cached {
+        self.cached
     }
 
     pub(super) fn reported(&self) -> Reported {
@@ -182,6 +211,8 @@ impl Opencode {
         let input_tokens =
             count(&tokens["input"]).saturating_add(count(&cache["read"])).saturating_add(count(&cache["write"]));
         let output_tokens = count(&tokens["output"]).saturating_add(count(&tokens["reasoning"]));
+        self.cached.read = self.cached.read.saturating_add(count(&cache["read"]));
+        self.cached.written = self.cached.written.saturating_add(count(&cache["write"]));
         let cost = part["cost"].as_f64().filter(|cost| cost.is_finite() && *cost > 0.0);
         // It knows no prices of models it was told about here, and says 0 then.
         let micro: Option<u64> = cost.and_then(|cost| format!("{:.0}", cost * 1e6).parse().ok());

@@ -106,6 +106,7 @@ mod tests {
             turns: 0,
             protected: vec!["Cargo.lock".to_owned(), "deploy/".to_owned(), "infra/*.tf".to_owned()],
             edits: Edits::Kept,
+            way: crate::Way::Broker,
         }
     }
 

@@ -57,6 +57,8 @@ pub fn sit(program: &AgentProgram, brief: &Brief) -> Sitting {
     };
     let of = |argv, (env, files), patches| Sitting { argv, env, files, patches, known };
     match program {
+        // With its own login nobody would count what is used at its screen.
+        _ if brief.is_direct() => shell(),
         AgentProgram::Claude => {
             let words = ["claude", "--setting-sources", "user", "--strict-mcp-config", "--model", &brief.model];
             of(line(&words, &["--resume"]), claude::settings(brief), vec![seen_claude(brief)])
@@ -72,13 +74,17 @@ pub fn sit(program: &AgentProgram, brief: &Brief) -> Sitting {
             let words = ["opencode", "--model", &model];
             of(line(&words, &["--session"]), opencode::settings_that_ask(brief), Vec::new())
         }
-        AgentProgram::Own | AgentProgram::Acp(_) | AgentProgram::Command(_) => Sitting {
-            argv: ["sh", "-c", SHELL].map(str::to_owned).to_vec(),
-            env: BTreeMap::from([("PS1".to_owned(), "holdpoint $ ".to_owned())]),
-            files: Vec::new(),
-            patches: Vec::new(),
-            known: Known::Nothing,
-        },
+        AgentProgram::Own | AgentProgram::Acp(_) | AgentProgram::Command(_) => shell(),
+    }
+}
+
+fn shell() -> Sitting {
+    Sitting {
+        argv: ["sh", "-c", SHELL].map(str::to_owned).to_vec(),
+        env: BTreeMap::from([("PS1".to_owned(), "holdpoint $ ".to_owned())]),
+        files: Vec::new(),
+        patches: Vec::new(),
+        known: Known::Nothing,
     }
 }
 
@@ -111,6 +117,7 @@ mod tests {
             turns: 3,
             protected: Vec::new(),
             edits: Edits::Kept,
+            way: crate::Way::Broker,
         }
     }
 
@@ -137,6 +144,13 @@ mod tests {
             let told = format!("{sitting:?}");
             assert!(!told.contains("relay") && !told.contains("never said"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_program_with_its_own_login_is_a_shell_because_nobody_would_count() {
+        let way = crate::Way::Direct { login: Vec::new(), hosts: Vec::new() };
+        let direct = Brief { way, ..brief(Some("c-1")) };
+        assert_eq!(sit(&AgentProgram::Claude, &direct), shell());
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(crate) fn brief(resume: Option<String>) -> Brief {
         turns: 0,
         protected: vec!["deploy/".to_owned(), "*.lock".to_owned()],
         edits: Edits::Kept,
+        way: drivers::Way::Broker,
     }
 }
 

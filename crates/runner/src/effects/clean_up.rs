@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use domain::{Outcome, RunId};
 use engine::{Job, boundary};
 
-use super::run_agent::keep_unfinished;
+use super::run_agent::{keep_unfinished, take_login_back};
 use crate::attempt;
 use crate::git;
 use crate::hands::Hands;
@@ -18,6 +18,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
         Attempt::of_spool(&spool).stop().await?;
         attempt::settle(job, &spool, number).await?;
     }
+    take_login_back(hands, job).await?;
     if let Some(head) = &job.run.head {
         keep_unfinished(hands, job, head).await?;
     }

@@ -32,6 +32,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     let attempt = start_or_adopt(&spool, || commission::prepare(hands, job, task)).await?;
     boundary("agent.started");
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
+    take_login_back(hands, job).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
     if task.purpose == Purpose::Sit {
         return left(hands, job, task, &spool, &ended, tier).await;
@@ -155,6 +156,15 @@ async fn conclude(
             Ok(AgentEnd::Crashed { reason })
         }
     }
+}
+
+/// A login is in a session folder only while its program works.
+pub(crate) async fn take_login_back(hands: &Hands, job: &Job) -> Result<(), Trouble> {
+    if job.run.opened().config.direct.is_empty() {
+        return Ok(());
+    }
+    let (paths, direct, run) = (hands.paths.clone(), hands.direct.clone(), job.id.run.clone());
+    hands.blocking(&job.id.run, move || direct.take_back(&paths, &run)).await
 }
 
 /// Reads what stands in TASK.md and keeps it for whoever comes next.

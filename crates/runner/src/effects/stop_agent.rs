@@ -3,7 +3,7 @@
 use domain::{EffectId, Outcome};
 use engine::{Job, boundary};
 
-use super::run_agent::keep_unfinished;
+use super::run_agent::{keep_unfinished, take_login_back};
 use crate::attempt;
 use crate::hands::Hands;
 use crate::shim::client::Attempt;
@@ -17,6 +17,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, target: u32) -> Result<Outcome
         Attempt::of_spool(&spool).stop().await?;
         boundary("stop.after");
         attempt::settle(job, &spool, target).await?;
+        take_login_back(hands, job).await?;
         keep_task_file(hands, job).await?;
     }
     let wip = match &job.run.head {

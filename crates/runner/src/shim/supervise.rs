@@ -204,7 +204,9 @@ fn start(
         Tier::Sandboxed | Tier::Restricted => None,
     };
     let places = cell.places(port);
-    let (argv, env) = launch::fill_in(&order.argv, &order.env, &places)?;
+    let (argv, mut env) = launch::fill_in(&order.argv, &order.env, &places)?;
+    let login = order.grant.direct.iter().flat_map(|direct| &direct.variables);
+    env.extend(login.map(|(name, value)| (name.clone(), value.hand_over())));
     let output = spool::open_stream(&order.spool, spool::OUTPUT)?;
     let errors = spool::open_stream(&order.spool, spool::ERRORS)?;
     let (leash, their_end) = Leash::new()?;

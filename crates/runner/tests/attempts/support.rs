@@ -39,6 +39,7 @@ pub(crate) fn grant() -> broker::Grant {
         search: None,
         embeddings: None,
         mcp: Vec::new(),
+        direct: None,
         limits_folder: None,
         ask_after: None,
         purses: Vec::new(),

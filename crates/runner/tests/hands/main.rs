@@ -3,6 +3,7 @@
 
 mod asks;
 mod by_hand;
+mod direct;
 mod embeddings;
 mod goal;
 mod mcp;

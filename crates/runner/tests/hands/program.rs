@@ -8,10 +8,10 @@ use testkit::samples;
 
 use crate::world::{World, yes};
 
-const PROGRAM: &str = include_str!("programs/fake-acp.mjs");
+pub(crate) const PROGRAM: &str = include_str!("programs/fake-acp.mjs");
 
 /// Planner and validator are ours and agree.
-const OTHERS: &str = r##"
+pub(crate) const OTHERS: &str = r##"
 [[conversation]]
 role = "planner"
 [[conversation.turn]]

@@ -1,6 +1,6 @@
 //! A repository, hands and an engine in a temporary folder, and a person who decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use domain::{
     TaskBrief,
 };
 use engine::{Engine, NodeId, Parts, Slots, Store};
-use runner::{ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
+use runner::{DirectAgents, ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
 use tempfile::TempDir;
 use testkit::{MemoryStore, samples};
 
@@ -25,6 +25,9 @@ pub(crate) struct World {
     agents: Mutex<BTreeMap<String, AgentProgram>>,
     /// Text of strangers that runs begin with.
     from: Mutex<Vec<domain::Brought>>,
+    /// Roles whose program uses its own login.
+    direct: Mutex<BTreeSet<String>>,
+    pub(crate) budget: Mutex<Option<domain::Micros>>,
 }
 
 impl World {
@@ -43,12 +46,18 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
     ) -> Self {
-        Self::made(script, upstreams, mcp, None)
+        Self::made(script, upstreams, mcp, None, |_| DirectAgents::default())
     }
 
     /// With a model that makes vectors of texts.
     pub(crate) fn with_embeddings(script: &str, upstreams: BTreeMap<String, UpstreamSettings>, model: &str) -> Self {
-        Self::made(script, upstreams, runner::McpServers::default(), Some(model.parse().unwrap()))
+        let (mcp, model) = (runner::McpServers::default(), model.parse().unwrap());
+        Self::made(script, upstreams, mcp, Some(model), |_| DirectAgents::default())
+    }
+
+    /// With programs that use their own login.
+    pub(crate) fn with_direct(script: &str, direct: impl FnOnce(&Path) -> DirectAgents) -> Self {
+        Self::made(script, BTreeMap::new(), runner::McpServers::default(), None, direct)
     }
 
     fn made(
@@ -56,6 +65,7 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
         embeddings: Option<ModelName>,
+        direct: impl FnOnce(&Path) -> DirectAgents,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repo = folder.path().join("repo");
@@ -79,6 +89,7 @@ impl World {
                 shared: runner::SharedLimits::default(),
             },
             mcp,
+            direct: direct(&folder.path().join("home")),
             forge: ForgeSettings::default(),
             store: Arc::clone(&store),
             diary: engine::DiarySink::none(),
@@ -92,15 +103,16 @@ impl World {
             node: NodeId("here".to_owned()),
             sole_process: true,
         });
-        let engine = engine.unwrap();
         Self {
             folder,
-            engine,
+            engine: engine.unwrap(),
             store,
             hands,
             passed: Mutex::default(),
             agents: Mutex::default(),
             from: Mutex::default(),
+            direct: Mutex::default(),
+            budget: Mutex::default(),
         }
     }
 
@@ -112,6 +124,12 @@ impl World {
     /// From now on runs begin with text of strangers.
     pub(crate) fn bring(&self, from: Vec<domain::Brought>) {
         *self.from.lock().unwrap() = from;
+    }
+
+    /// The same by one that uses its own login and its own model.
+    pub(crate) fn cast_direct(&self, role: &str, program: &str) {
+        self.cast(role, program);
+        self.direct.lock().unwrap().insert(role.to_owned());
     }
 
     /// Files that the repository has from now on.
@@ -168,12 +186,14 @@ impl World {
     ) -> RunId {
         let playbook = Playbook::built_in(playbook).unwrap();
         let models: Vec<ModelName> = models.iter().map(|name| name.parse().unwrap()).collect();
-        let roles = || playbook.roles().into_iter().map(str::to_owned);
+        let direct = self.direct.lock().unwrap().clone();
+        let roles = || playbook.roles().into_iter().filter(|role| !direct.contains(*role)).map(str::to_owned);
         let config = RunConfig {
             models: roles().map(|role| (role, models[0].clone())).collect(),
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
             agents: self.agents.lock().unwrap().clone(),
-            budget: None,
+            direct: direct.clone(),
+            budget: *self.budget.lock().unwrap(),
             checks: vec![Check { name: "there".to_owned(), command: check.to_owned() }],
             task: task.map(Box::new),
             from: self.from.lock().unwrap().clone(),
@@ -277,6 +297,11 @@ impl World {
 
     pub(crate) fn session_file(&self, run: &RunId, session: &str, name: &str) -> Vec<u8> {
         std::fs::read(self.folder.path().join(format!("home/runs/{run}/sessions/{session}/{name}"))).unwrap()
+    }
+
+    /// The folder of a conversation.
+    pub(crate) fn session_path(&self, run: &RunId, session: &str) -> PathBuf {
+        self.folder.path().join(format!("home/runs/{run}/sessions/{session}"))
     }
 
     /// A file that is kept for the project.

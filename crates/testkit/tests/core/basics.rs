@@ -426,6 +426,7 @@ fn a_paid_call_is_counted_once() {
         input_tokens: 10,
         output_tokens: 5,
         cost: Some(Micros(7)),
+        reported_by: None,
     });
     let history = check(&history, spend.clone(), Ok(&["SpendRecorded"]));
     check(&history, spend, Err(Rejection::CallCounted(2, 1)));

@@ -23,7 +23,15 @@ fn spend(history: &mut History, cost: u64) {
     let (effect, _) = history.run.agent().unwrap();
     let call = history.run.spend.counted.get(&effect).copied().unwrap_or(0) + 1;
     let model = "house/m".to_owned();
-    let report = SpendReport { effect, call, model, input_tokens: 1, output_tokens: 1, cost: Some(Micros(cost)) };
+    let report = SpendReport {
+        effect,
+        call,
+        model,
+        input_tokens: 1,
+        output_tokens: 1,
+        cost: Some(Micros(cost)),
+        reported_by: None,
+    };
     history.take(Command::Spend(report)).unwrap();
 }
 

@@ -70,6 +70,7 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
         input_tokens: 100,
         output_tokens: 10,
         cost: Some(Micros(1_500)),
+        reported_by: None,
     };
     job.spend.report(spend).await;
     let end = match (&task.purpose, &work, work.artifact()) {

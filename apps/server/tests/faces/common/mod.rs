@@ -187,6 +187,7 @@ fn setup(home: &Path) -> Setup {
         },
         keys: BTreeMap::new(),
         mcp: runner::McpServers::default(),
+        direct: runner::DirectAgents::default(),
     }
 }
 

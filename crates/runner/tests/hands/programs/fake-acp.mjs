@@ -80,7 +80,7 @@ const call = peer(process.stdin, process.stdout, async (method, params) => {
         const { result } = await call("session/request_permission", { sessionId, toolCall, options });
         return result.outcome.optionId === "my-allow_once";
       };
-      const stopReason = (await act({ prompt, opened, folder, tool, say, note, may })) ?? "end_turn";
+      const stopReason = (await act({ prompt, opened, folder, tool, say, note, may, update })) ?? "end_turn";
       return { stopReason };
     }
     default:
