@@ -127,7 +127,7 @@ async fn what_a_server_is_asked_for_is_recorded_before_once_and_how_it_is_met_is
     let read = |door: &Door| {
         let source = |record| match record {
             CallRecord::Read(read) => Some(read.source),
-            CallRecord::Reserved(_) | CallRecord::Tried(_) | CallRecord::Settled(_) => None,
+            _other => None,
         };
         door.records().into_iter().filter_map(source).collect::<Vec<_>>()
     };
