@@ -359,6 +359,11 @@ async fn every_token_a_program_counts_is_counted_by_the_broker() {
     for program in programs() {
         let told = Told::begin(&program, &[NOTE, DONE]).await;
         let view = told.ends_well().await;
+        let spend = &view["spend"];
+        let count = |name: &str| spend[name].as_u64().unwrap();
+        let broker = (count("inputTokens"), count("outputTokens"));
+        let (calls, given_in, given_out) = told.world.given().unwrap();
+        assert_eq!((count("calls"), broker), (calls, (given_in, given_out)), "{program}: the model's own log");
         let counted = |kind: &str, names: [&str; 2]| -> u64 {
             let lines = told.transcript();
             let of_kind = lines.iter().filter(|line| line["type"] == kind);
@@ -375,8 +380,6 @@ async fn every_token_a_program_counts_is_counted_by_the_broker() {
             // Others count their own way.
             _other => continue,
         };
-        let spend = &view["spend"];
-        let broker = (spend["inputTokens"].as_u64().unwrap(), spend["outputTokens"].as_u64().unwrap());
         // The planner and the validator are our own agent.
         assert_eq!(broker, (input + 2_000, output + 200), "{program}");
         assert_eq!(spend["calls"], 5, "{program}");
