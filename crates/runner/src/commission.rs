@@ -108,6 +108,7 @@ fn variables(program: &AgentProgram) -> BTreeMap<String, String> {
         | AgentProgram::Codex
         | AgentProgram::Gemini
         | AgentProgram::Opencode
+        | AgentProgram::CodexExec
         | AgentProgram::Acp(_) => BTreeMap::from([("HOLDPOINT_BROKER_URL".to_owned(), BROKER_URL.to_owned())]),
     }
 }

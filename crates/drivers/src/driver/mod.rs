@@ -7,6 +7,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod codex_exec;
 mod command;
 mod gemini;
 mod gemini_policy;
@@ -158,6 +159,8 @@ pub enum Talk {
     Gemini(gemini::Gemini),
     /// With opencode.
     Opencode(opencode::Opencode),
+    /// With Codex that asks nobody.
+    CodexExec(codex_exec::CodexExec),
 }
 
 /// A program that cannot be driven.
@@ -180,6 +183,7 @@ pub fn start(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), Dri
         }
         AgentProgram::Gemini => Ok((gemini::start(brief), Talk::Gemini(gemini::Gemini::new(brief.turns)))),
         AgentProgram::Opencode => Ok((opencode::start(brief), Talk::Opencode(opencode::Opencode::new(brief.turns)))),
+        AgentProgram::CodexExec => Ok((codex_exec::start(brief), Talk::CodexExec(codex_exec::CodexExec::new(brief)))),
     }
 }
 
@@ -227,6 +231,7 @@ impl Talk {
             Self::Command(command) => command.line(line),
             Self::Gemini(gemini) => gemini.line(line, now),
             Self::Opencode(opencode) => opencode.line(line),
+            Self::CodexExec(codex) => codex.line(line, now),
         }
     }
 
@@ -238,7 +243,7 @@ impl Talk {
             Self::Acp(acp) => acp.word(asked, word),
             Self::Command(_) => Vec::new(),
             // They never ask.
-            Self::Gemini(_) | Self::Opencode(_) => Vec::new(),
+            Self::Gemini(_) | Self::Opencode(_) | Self::CodexExec(_) => Vec::new(),
         }
     }
 
@@ -246,14 +251,24 @@ impl Talk {
     pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
         match self {
             Self::Claude(claude) => Some(claude.tell(text)),
-            Self::Gemini(_) | Self::Opencode(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Gemini(_)
+            | Self::Opencode(_)
+            | Self::Codex(_)
+            | Self::Acp(_)
+            | Self::Command(_)
+            | Self::CodexExec(_) => None,
         }
     }
 
     /// What a program leaves unsaid when its output ends: how it went, as far as that is known from its lines.
     pub fn end(&mut self) -> Option<Over> {
         match self {
-            Self::Claude(_) | Self::Gemini(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Claude(_)
+            | Self::Gemini(_)
+            | Self::Codex(_)
+            | Self::Acp(_)
+            | Self::Command(_)
+            | Self::CodexExec(_) => None,
             Self::Opencode(opencode) => opencode.end(),
         }
     }
@@ -268,6 +283,7 @@ impl Talk {
             Self::Command(_) => Reported::default(),
             Self::Gemini(gemini) => gemini.reported(),
             Self::Opencode(opencode) => opencode.reported(),
+            Self::CodexExec(codex) => codex.reported(),
         }
     }
 
@@ -281,6 +297,7 @@ impl Talk {
             Self::Command(command) => command.turns(),
             Self::Gemini(gemini) => gemini.turns(),
             Self::Opencode(opencode) => opencode.turns(),
+            Self::CodexExec(codex) => codex.turns(),
         }
     }
 }
