@@ -78,6 +78,8 @@ mod books;
 pub mod calls;
 mod door;
 mod embeddings;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod gateway;
 mod grant;
 mod http;
