@@ -23,6 +23,37 @@ pub(crate) struct World {
     pub(crate) passed: Mutex<Vec<Hold>>,
     /// Programs that play roles in place of our own agent.
     agents: Mutex<BTreeMap<String, AgentProgram>>,
+    models: Models,
+    mcp: runner::McpServers,
+}
+
+/// Hands and an engine on what is kept in this folder and store.
+fn started(
+    folder: &Path,
+    store: &Arc<dyn Store>,
+    models: Models,
+    mcp: runner::McpServers,
+    clock: engine::Clock,
+) -> (Arc<Hands>, Engine) {
+    let hands = Hands::new(HandsConfig {
+        home: folder.join("home"),
+        program: program(),
+        models,
+        mcp,
+        forge: ForgeSettings::default(),
+        store: Arc::clone(store),
+        diary: engine::DiarySink::none(),
+    });
+    let engine = Engine::start(Parts {
+        store: Arc::clone(store),
+        runner: hands.clone(),
+        clock,
+        slots: Slots { heavy: 3, light: 8 },
+        entry: engine::EntryRule::default(),
+        node: NodeId("here".to_owned()),
+        sole_process: true,
+    });
+    (hands, engine.unwrap())
 }
 
 impl World {
@@ -65,32 +96,25 @@ impl World {
         let path = folder.path().join("script.toml");
         std::fs::write(&path, script).unwrap();
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let hands = Hands::new(HandsConfig {
-            home: folder.path().join("home"),
-            program: program(),
-            models: Models {
-                upstreams,
-                scripts: BTreeMap::from([("story".to_owned(), path)]),
-                prices: broker::prices::table(),
-                search: None,
-                embeddings,
-                shared: runner::SharedLimits::default(),
-            },
-            mcp,
-            forge: ForgeSettings::default(),
-            store: Arc::clone(&store),
-            diary: engine::DiarySink::none(),
-        });
-        let engine = Engine::start(Parts {
-            store: Arc::clone(&store),
-            runner: hands.clone(),
-            clock: Arc::new(jiff::Timestamp::now),
-            slots: Slots { heavy: 3, light: 8 },
-            entry: engine::EntryRule::default(),
-            node: NodeId("here".to_owned()),
-            sole_process: true,
-        });
-        Self { folder, engine: engine.unwrap(), store, hands, passed: Mutex::default(), agents: Mutex::default() }
+        let models = Models {
+            upstreams,
+            scripts: BTreeMap::from([("story".to_owned(), path)]),
+            prices: broker::prices::table(),
+            search: None,
+            embeddings,
+            shared: runner::SharedLimits::default(),
+        };
+        let (hands, engine) =
+            started(folder.path(), &store, models.clone(), mcp.clone(), Arc::new(jiff::Timestamp::now));
+        Self { folder, engine, store, hands, models, mcp, passed: Mutex::default(), agents: Mutex::default() }
+    }
+
+    /// The server goes away and comes back after this time. Only what was kept is left.
+    pub(crate) async fn back_after(&mut self, away: jiff::SignedDuration) {
+        self.engine.stop().await;
+        let clock = Arc::new(move || jiff::Timestamp::now() + away);
+        let (hands, engine) = started(self.folder.path(), &self.store, self.models.clone(), self.mcp.clone(), clock);
+        (self.hands, self.engine) = (hands, engine);
     }
 
     /// From now on a role is played by another program.
