@@ -350,7 +350,7 @@ async fn an_answer_a_week_later_finds_the_same_conversation_again() {
     for program in programs() {
         let told = answered(&program, |world| a_week_later(world, &program)).await;
         let (_, events) = told.product.get(&format!("/api/runs/{}/events", told.id)).await.unwrap();
-        let at = |event: &Value| event["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        let at = |event: &Value| event["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
         let events = events.as_array().unwrap();
         let passed = at(events.last().unwrap()).duration_since(at(&events[0]));
         assert!(passed > jiff::SignedDuration::from_hours(7 * 24), "{program}: only {passed:#} passed");
