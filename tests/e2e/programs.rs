@@ -1,7 +1,8 @@
 //! Agent programs that are not ours, in trouble: the same faults for each that is installed, through the whole product.
 //! They are not in the repository and take a while, so nothing here runs unless it is asked for:
 //! `PROGRAMS=gemini,opencode cargo nextest run -p tests --run-ignored only -E 'test(programs::)'`. Names are those of
-//! `--agent`, also `codex-exec` and `acp:codex-acp`; the week that passes in one of them needs libfaketime.
+//! `--agent`, also `codex-exec` and `acp:codex-acp`; the week that passes in one of them needs libfaketime. What came of
+//! each is written to the file that `PROGRAMS_TABLE` names: fault, program, outcome.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,9 +89,23 @@ impl Told {
     }
 
     async fn settled(&self) -> Value {
+        let begun = std::time::Instant::now();
         let settled = |view: &Value| view["completedAt"].is_string() || view["hold"].is_object();
         let view = tokio::time::timeout(Duration::from_secs(240), self.product.until(&self.id, settled)).await;
-        view.unwrap_or_else(|_| panic!("{} does not end", self.program)).unwrap()
+        let view = view.unwrap_or_else(|_| panic!("{} does not end", self.program)).unwrap();
+        self.note(&view, begun.elapsed());
+        view
+    }
+
+    /// What came of it, for the table in the documentation.
+    fn note(&self, view: &Value, took: Duration) {
+        let Some(table) = std::env::var_os("PROGRAMS_TABLE") else { return };
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        let hold = view["hold"]["kind"].as_str().map(|kind| format!("hold {kind}"));
+        let outcome = hold.unwrap_or_else(|| view["status"].to_string());
+        let row = format!("{test}\t{}\t{outcome}\t{} s\n", self.program, took.as_secs());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(table);
+        std::io::Write::write_all(&mut file.unwrap(), row.as_bytes()).unwrap();
     }
 
     /// It ends by itself, with the note merged.
