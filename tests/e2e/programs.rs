@@ -218,6 +218,49 @@ async fn a_stream_that_breaks_off_costs_no_work() {
 
 #[tokio::test]
 #[ignore = "needs the agent programs"]
+async fn a_key_that_is_refused_is_told_to_a_person() {
+    for program in programs() {
+        let note = faulty("{ kind = \"status\", status = 401, times = 999 }", NOTE);
+        let told = Told::begin(&program, &[&note, DONE]).await;
+        let view = told.settled().await;
+        assert_eq!(view["hold"]["kind"], "model", "{program}: {view}");
+        told.nothing_is_left().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn an_empty_answer_is_not_the_end() {
+    for program in programs() {
+        let note = faulty("{ kind = \"empty\", times = 1 }", NOTE);
+        Told::begin(&program, &[&note, DONE]).await.ends_well().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn a_tool_that_does_not_exist_is_told_and_the_work_goes_on() {
+    let flies = "\n[[conversation.turn]]\n[[conversation.turn.call]]\ntool = \"no_such_tool\"\ninput = { a = 1 }\n";
+    for program in programs() {
+        Told::begin(&program, &[flies, NOTE, DONE]).await.ends_well().await;
+    }
+}
+
+/// Some programs give a command up after a while of their own; the stage's clock stops the others.
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn a_command_that_hangs_ends_at_the_latest_with_its_stage() {
+    for program in programs() {
+        let told = Told::begin(&program, &[&shell(LONG), NOTE, DONE]).await;
+        let view = told.settled().await;
+        let timed_out = view["hold"]["kind"] == "timeout";
+        assert!(timed_out || view["status"] == "completed", "{program}: {view}");
+        told.nothing_is_left().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
 async fn a_tool_that_fails_is_told_and_the_work_goes_on() {
     for program in programs() {
         let fails = shell("echo before it fails; exit 3");
