@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::held::{COMMANDS, REFUSED};
-use super::{Act, Brief, MOST_INPUT, MOST_OUTPUT, Over, Reported, Start, Stdin, codex, head, one_line};
+use super::{Act, Brief, MOST_INPUT, MOST_OUTPUT, Over, Reported, Settings, Start, Stdin, codex, head, one_line};
 use crate::AgentEvent;
 
 pub(super) fn start(brief: &Brief) -> Start {
-    let (env, mut files) = codex::settings(brief);
-    files.push((format!("{}/codex/rules/holdpoint.rules", brief.home), rules()));
+    let (env, files) = settings(brief);
     let mut argv: Vec<String> = ["codex", "exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"]
         .map(str::to_owned)
         .into();
@@ -23,6 +22,13 @@ pub(super) fn start(brief: &Brief) -> Start {
     }
     argv.push("-".to_owned());
     Start { argv, env, files, first: vec![brief.prompt.clone()], stdin: Stdin::Closed }
+}
+
+/// Those of Codex, with rules for where it cannot ask or does not.
+pub(super) fn settings(brief: &Brief) -> Settings {
+    let (env, mut files) = codex::settings(brief);
+    files.push((format!("{}/codex/rules/holdpoint.rules", brief.home), rules()));
+    (env, files)
 }
 
 /// JSON strings and lists are those of its language of rules.

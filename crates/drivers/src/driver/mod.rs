@@ -195,7 +195,7 @@ fn settings_for(command: &str, brief: &Brief) -> Settings {
     let is = |name: &str| words.clone().any(|word| word.starts_with(name));
     let (env, files) = match () {
         () if is("claude") => claude::settings(brief),
-        () if is("codex") => codex::settings(brief),
+        () if is("codex") => codex_exec::settings(brief),
         () if is("gemini") => gemini::placed(brief),
         () if is("opencode") => opencode::settings_that_ask(brief),
         () => (BTreeMap::new(), Vec::new()),
