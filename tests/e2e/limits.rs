@@ -1,4 +1,5 @@
-//! Money: a model that never ends is stopped, a person is asked at four fifths, and runs share a day's limit.
+//! Money: what a run spent is what its model gave, a model that never ends is stopped, a person is asked at four fifths,
+//! and runs share a day's limit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -76,6 +77,27 @@ async fn decide(product: &Product, view: &Value, decision: Value) -> Value {
     let hold = view["hold"]["id"].clone();
     let after = |view: &Value| stands(view) && view["hold"]["id"] != hold;
     product.until(view["id"].as_str().unwrap(), after).await.unwrap()
+}
+
+/// The model counts by itself, apart from the broker.
+#[tokio::test]
+async fn what_a_run_spent_is_what_the_model_says_it_gave() {
+    let story = endless()
+        .replacen(
+            "usage = { input = 1000, output = 100 }",
+            "usage = { input = 700, output = 90, cache_read = 300 }\nfault = { kind = \"status\", status = 503, times = 2 }",
+            1,
+        )
+        .replacen("usage = { input = 100000, output = 1000 }", "", 1);
+    let world = World::new(&story).unwrap();
+    let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
+    let run = product.run(None, &body(&world)).await.unwrap();
+    let over = product.until(run["id"].as_str().unwrap(), stands).await.unwrap();
+    let count = |name: &str| over["spend"][name].as_u64().unwrap();
+    let spent = (count("calls"), count("inputTokens"), count("outputTokens"));
+    assert_eq!(spent, world.given().unwrap(), "{over}");
+    assert_eq!(spent.0, TURNS as u64 + 4, "{over}");
+    product.stop().await.unwrap();
 }
 
 #[tokio::test]

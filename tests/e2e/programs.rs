@@ -1,6 +1,8 @@
 //! Agent programs that are not ours, in trouble: the same faults for each that is installed, through the whole product.
 //! They are not in the repository and take a while, so nothing here runs unless it is asked for:
-//! `PROGRAMS=gemini,opencode cargo nextest run -p tests --run-ignored only -E 'test(programs::)'`.
+//! `PROGRAMS=gemini,opencode cargo nextest run -p tests --run-ignored only -E 'test(programs::)'`. Names are those of
+//! `--agent`, also `codex-exec` and `acp:codex-acp`; the week that passes in one of them needs libfaketime. What came of
+//! each is written to the file that `PROGRAMS_TABLE` names: fault, program, outcome.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -87,9 +89,23 @@ impl Told {
     }
 
     async fn settled(&self) -> Value {
+        let begun = std::time::Instant::now();
         let settled = |view: &Value| view["completedAt"].is_string() || view["hold"].is_object();
         let view = tokio::time::timeout(Duration::from_secs(240), self.product.until(&self.id, settled)).await;
-        view.unwrap_or_else(|_| panic!("{} does not end", self.program)).unwrap()
+        let view = view.unwrap_or_else(|_| panic!("{} does not end", self.program)).unwrap();
+        self.note(&view, begun.elapsed());
+        view
+    }
+
+    /// What came of it, for the table in the documentation.
+    fn note(&self, view: &Value, took: Duration) {
+        let Some(table) = std::env::var_os("PROGRAMS_TABLE") else { return };
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        let hold = view["hold"]["kind"].as_str().map(|kind| format!("hold {kind}"));
+        let outcome = hold.unwrap_or_else(|| view["status"].to_string());
+        let row = format!("{test}\t{}\t{outcome}\t{} s\n", self.program, took.as_secs());
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(table);
+        std::io::Write::write_all(&mut file.unwrap(), row.as_bytes()).unwrap();
     }
 
     /// It ends by itself, with the note merged.
@@ -156,8 +172,16 @@ fn left(folder: &Path) -> Vec<(i32, String)> {
 fn programs() -> Vec<String> {
     let asked = std::env::var("PROGRAMS").unwrap_or_else(|_| "claude,codex,gemini,opencode".to_owned());
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let there = |program: &&str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let there = |program: &&str| std::env::split_paths(&path).any(|folder| folder.join(file_of(program)).is_file());
     asked.split(',').filter(there).map(str::to_owned).collect()
+}
+
+/// The file on the `PATH` that an agent's name stands for.
+fn file_of(program: &str) -> &str {
+    match program {
+        "codex-exec" => "codex",
+        named => named.strip_prefix("acp:").and_then(|command| command.split(' ').next()).unwrap_or(named),
+    }
 }
 
 #[tokio::test]
@@ -189,6 +213,49 @@ async fn a_stream_that_breaks_off_costs_no_work() {
     for program in programs() {
         let note = faulty("{ kind = \"cut\", times = 1 }", NOTE);
         Told::begin(&program, &[&note, DONE]).await.ends_well().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn a_key_that_is_refused_is_told_to_a_person() {
+    for program in programs() {
+        let note = faulty("{ kind = \"status\", status = 401, times = 999 }", NOTE);
+        let told = Told::begin(&program, &[&note, DONE]).await;
+        let view = told.settled().await;
+        assert_eq!(view["hold"]["kind"], "model", "{program}: {view}");
+        told.nothing_is_left().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn an_empty_answer_is_not_the_end() {
+    for program in programs() {
+        let note = faulty("{ kind = \"empty\", times = 1 }", NOTE);
+        Told::begin(&program, &[&note, DONE]).await.ends_well().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn a_tool_that_does_not_exist_is_told_and_the_work_goes_on() {
+    let flies = "\n[[conversation.turn]]\n[[conversation.turn.call]]\ntool = \"no_such_tool\"\ninput = { a = 1 }\n";
+    for program in programs() {
+        Told::begin(&program, &[flies, NOTE, DONE]).await.ends_well().await;
+    }
+}
+
+/// Some programs give a command up after a while of their own; the stage's clock stops the others.
+#[tokio::test]
+#[ignore = "needs the agent programs"]
+async fn a_command_that_hangs_ends_at_the_latest_with_its_stage() {
+    for program in programs() {
+        let told = Told::begin(&program, &[&shell(LONG), NOTE, DONE]).await;
+        let view = told.settled().await;
+        let timed_out = view["hold"]["kind"] == "timeout";
+        assert!(timed_out || view["status"] == "completed", "{program}: {view}");
+        told.nothing_is_left().await;
     }
 }
 
@@ -312,9 +379,9 @@ async fn a_program_that_is_killed_is_started_again() {
         told.in_its_command("sleep 321").await;
         // The command would take as long the second time.
         told.world.tell(&format!("{PLAN}{}{NOTE}{DONE}", shell("rm -f begun"))).unwrap();
-        let named = |line: &str| {
-            line.split(' ').take(2).any(|word| word.ends_with(&told.program) || word.ends_with("opencode.exe"))
-        };
+        let file = file_of(&program);
+        let named =
+            |line: &str| line.split(' ').take(2).any(|word| word.ends_with(file) || word.ends_with("opencode.exe"));
         let mine: Vec<i32> =
             left(&told.folder()).into_iter().filter(|(_, line)| named(line)).map(|(pid, _)| pid).collect();
         assert!(!mine.is_empty(), "{program} is not found: {:?}", left(&told.folder()));
@@ -330,27 +397,67 @@ async fn a_program_that_is_killed_is_started_again() {
 #[ignore = "needs the agent programs"]
 async fn an_answer_finds_the_same_conversation_again() {
     for program in programs() {
-        let ask =
-            "\n[[conversation.turn]]\nquestion = { question = \"Which note?\", options = [\"short\", \"long\"] }\n";
-        let mut told = Told::begin(&program, &[ask, NOTE, DONE]).await;
-        let view = told.settled().await;
-        assert_eq!(view["hold"]["kind"], "clarification", "{program}: {view}");
-        // Nothing but what is on disk is left when the answer comes.
-        told.product.kill().await.unwrap();
-        told.product = Product::start(&told.world.home(), &BTreeMap::new()).await.unwrap();
-        let (status, said) =
-            told.product.decide(&view, &json!({"decision": "answer", "answer": ["short"]})).await.unwrap();
-        assert_eq!(status, 200, "{said}");
-        let over = told.product.until(&told.id, |view| view["completedAt"].is_string()).await.unwrap();
-        assert_eq!(over["status"], "completed", "{program}: {over}");
-        let names = ["session_id", "sessionID", "thread_id"];
-        let sessions = told.transcript().into_iter().filter_map(|line| {
-            let named = names.iter().find_map(|name| line[*name].as_str());
-            named.or(line["params"]["threadId"].as_str()).map(str::to_owned)
-        });
-        let sessions: std::collections::BTreeSet<String> = sessions.collect();
-        assert_eq!(sessions.len(), 1, "{program}");
+        answered(&program, |_| BTreeMap::new()).await;
     }
+}
+
+/// The server that comes back, and every program that it starts, live seven days later.
+#[tokio::test]
+#[ignore = "needs the agent programs and libfaketime"]
+async fn an_answer_a_week_later_finds_the_same_conversation_again() {
+    for program in programs() {
+        let told = answered(&program, |world| a_week_later(world, &program)).await;
+        let (_, events) = told.product.get(&format!("/api/runs/{}/events", told.id)).await.unwrap();
+        let at = |event: &Value| event["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        let events = events.as_array().unwrap();
+        let passed = at(events.last().unwrap()).duration_since(at(&events[0]));
+        assert!(passed > jiff::SignedDuration::from_hours(7 * 24), "{program}: only {passed:#} passed");
+        let lived: i64 = told.world.git(&["show", "main:lived"]).unwrap().parse().unwrap();
+        assert!(lived > jiff::Timestamp::now().as_second() + 6 * 86_400, "{program} lived at {lived}");
+    }
+}
+
+/// Variables for such a server. A program has its own environment, so a script in its place sets its clock.
+fn a_week_later(world: &World, program: &str) -> BTreeMap<String, String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+    assert!(Path::new(library).is_file(), "install the package `faketime`");
+    let path = std::env::var("PATH").unwrap();
+    let file = file_of(program);
+    let real = std::env::split_paths(&path).map(|folder| folder.join(file)).find(|file| file.is_file()).unwrap();
+    let later = world.outside().join("later");
+    std::fs::create_dir(&later).unwrap();
+    let clock = [("LD_PRELOAD", library), ("FAKETIME", "+7d"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+    let set: String = clock.iter().map(|(name, value)| format!("export {name}={value}\n")).collect();
+    let script = format!("#!/bin/sh\n{set}date +%s > lived\nexec '{}' \"$@\"\n", real.display());
+    std::fs::write(later.join(file), script).unwrap();
+    std::fs::set_permissions(later.join(file), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let clock = clock.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    clock.into_iter().chain([("PATH".to_owned(), format!("{}:{path}", later.display()))]).collect()
+}
+
+/// A run whose program asks, whose server is gone before the answer comes, and which ends well with the same
+/// conversation. The second server has these variables.
+async fn answered(program: &str, later: impl FnOnce(&World) -> BTreeMap<String, String>) -> Told {
+    let ask = "\n[[conversation.turn]]\nquestion = { question = \"Which note?\", options = [\"short\", \"long\"] }\n";
+    let mut told = Told::begin(program, &[ask, NOTE, DONE]).await;
+    let view = told.settled().await;
+    assert_eq!(view["hold"]["kind"], "clarification", "{program}: {view}");
+    // Nothing but what is on disk is left when the answer comes.
+    told.product.kill().await.unwrap();
+    told.product = Product::start(&told.world.home(), &later(&told.world)).await.unwrap();
+    let (status, said) = told.product.decide(&view, &json!({"decision": "answer", "answer": ["short"]})).await.unwrap();
+    assert_eq!(status, 200, "{said}");
+    let over = told.product.until(&told.id, |view| view["completedAt"].is_string()).await.unwrap();
+    assert_eq!(over["status"], "completed", "{program}: {over}");
+    let sessions = told.transcript().into_iter().filter_map(|line| {
+        let within = [&line, &line["params"], &line["result"]];
+        let names = ["session_id", "sessionID", "thread_id", "threadId", "sessionId"];
+        within.iter().find_map(|part| names.iter().find_map(|name| part[*name].as_str())).map(str::to_owned)
+    });
+    let sessions: std::collections::BTreeSet<String> = sessions.collect();
+    assert_eq!(sessions.len(), 1, "{program}");
+    told
 }
 
 #[tokio::test]
@@ -359,6 +466,11 @@ async fn every_token_a_program_counts_is_counted_by_the_broker() {
     for program in programs() {
         let told = Told::begin(&program, &[NOTE, DONE]).await;
         let view = told.ends_well().await;
+        let spend = &view["spend"];
+        let count = |name: &str| spend[name].as_u64().unwrap();
+        let broker = (count("inputTokens"), count("outputTokens"));
+        let (calls, given_in, given_out) = told.world.given().unwrap();
+        assert_eq!((count("calls"), broker), (calls, (given_in, given_out)), "{program}: the model's own log");
         let counted = |kind: &str, names: [&str; 2]| -> u64 {
             let lines = told.transcript();
             let of_kind = lines.iter().filter(|line| line["type"] == kind);
@@ -375,8 +487,6 @@ async fn every_token_a_program_counts_is_counted_by_the_broker() {
             // Others count their own way.
             _other => continue,
         };
-        let spend = &view["spend"];
-        let broker = (spend["inputTokens"].as_u64().unwrap(), spend["outputTokens"].as_u64().unwrap());
         // The planner and the validator are our own agent.
         assert_eq!(broker, (input + 2_000, output + 200), "{program}");
         assert_eq!(spend["calls"], 5, "{program}");

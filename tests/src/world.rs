@@ -27,6 +27,22 @@ impl World {
         Ok(std::fs::write(self.home().join("scripts/story.toml"), script)?)
     }
 
+    /// What the scripted model has given whole by its own log: calls, tokens in (the prompt cache included), tokens out.
+    pub fn given(&self) -> Result<(u64, u64, u64)> {
+        let text = std::fs::read_to_string(self.home().join("scripted/story.jsonl"))?;
+        let mut sum = (0, 0, 0);
+        for line in text.lines() {
+            let line: serde_json::Value = serde_json::from_str(line)?;
+            let count = |name: &str| line[name].as_u64().unwrap_or(0);
+            if line["answer"] == "whole" {
+                sum.0 += 1;
+                sum.1 += count("inputTokens") + count("cacheReadTokens") + count("cacheWriteTokens");
+                sum.2 += count("outputTokens");
+            }
+        }
+        Ok(sum)
+    }
+
     /// While no server is up: every clock that is running has run out, as if the server had been off for long.
     pub fn let_clocks_run_out(&self) -> Result<()> {
         let database = rusqlite::Connection::open(self.home().join("holdpoint.db"))?;

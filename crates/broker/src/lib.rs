@@ -81,6 +81,8 @@ pub mod calls;
 mod direct;
 mod door;
 mod embeddings;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod gateway;
 mod grant;
 mod http;

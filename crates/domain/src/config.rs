@@ -94,7 +94,8 @@ pub enum ConfigError {
     Model(String),
     /// Not an agent program.
     #[error(
-        "`{0}` is not an agent; use `own`, `claude`, `codex`, `gemini`, `opencode`, `acp:COMMAND` or `command:COMMAND`"
+        "`{0}` is not an agent; use `own`, `claude`, `codex`, `codex-exec`, `gemini`, `opencode`, `acp:COMMAND` or \
+         `command:COMMAND`"
     )]
     Agent(String),
     /// Not a priority.

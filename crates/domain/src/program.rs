@@ -29,11 +29,13 @@ pub enum AgentProgram {
     Acp(String),
     /// Any program at all: told its task in a file, heard by what it leaves behind.
     Command(String),
+    /// Codex that asks nobody: one process for each thing it is told.
+    CodexExec,
 }
 
 impl AgentProgram {
     /// Those that need no command.
-    pub const NAMED: [Self; 5] = [Self::Own, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
+    pub const NAMED: [Self; 6] = [Self::Own, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::CodexExec];
 
     /// Whether it is our own.
     #[must_use]
@@ -52,6 +54,7 @@ impl AgentProgram {
             Self::Opencode => "opencode",
             Self::Acp(_) => "acp",
             Self::Command(_) => "command",
+            Self::CodexExec => "codex-exec",
         }
     }
 }
@@ -95,7 +98,9 @@ impl fmt::Display for AgentProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acp(command) | Self::Command(command) => write!(f, "{}:{command}", self.word()),
-            Self::Own | Self::Claude | Self::Codex | Self::Gemini | Self::Opencode => f.write_str(self.word()),
+            Self::Own | Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::CodexExec => {
+                f.write_str(self.word())
+            }
         }
     }
 }
@@ -106,7 +111,16 @@ mod tests {
 
     #[test]
     fn a_program_is_read_as_it_is_written() {
-        for text in ["own", "claude", "codex", "gemini", "opencode", "acp:gemini --acp", "command:./work.sh {file}"] {
+        for text in [
+            "own",
+            "claude",
+            "codex",
+            "gemini",
+            "opencode",
+            "codex-exec",
+            "acp:gemini --acp",
+            "command:./work.sh {file}",
+        ] {
             assert_eq!(text.parse::<AgentProgram>().unwrap().to_string(), text);
         }
     }

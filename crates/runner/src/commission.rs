@@ -153,6 +153,7 @@ fn variables(program: &AgentProgram, direct: Option<&Direct>) -> BTreeMap<String
         | AgentProgram::Gemini
         | AgentProgram::Opencode
         | AgentProgram::Command(_)
+        | AgentProgram::CodexExec
         | AgentProgram::Acp(_) => BTreeMap::from([("HOLDPOINT_BROKER_URL".to_owned(), BROKER_URL.to_owned())]),
     }
 }

@@ -132,7 +132,11 @@ impl Models {
     ) -> Result<Grant, ModelError> {
         let mut upstreams: Vec<Upstream> = Vec::new();
         for model in models {
-            let upstream = self.upstream(model)?;
+            let mut upstream = self.upstream(model)?;
+            upstream.script = upstream.script.map(|script| {
+                let log = limits.home.join("scripted").join(format!("{}.jsonl", script.name().replace('/', "-")));
+                script.logging_to(log)
+            });
             let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
             let same = |other: &Upstream| other.provider == upstream.provider && script(other) == script(&upstream);
             if !upstreams.iter().any(same) {

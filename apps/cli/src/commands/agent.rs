@@ -17,9 +17,10 @@ use crate::{
 };
 
 /// Name, program, the protocol in which it asks models; no protocol: it depends on its settings.
-const KNOWN: [(&str, &str, Option<&str>); 10] = [
+const KNOWN: [(&str, &str, Option<&str>); 11] = [
     ("claude", "claude", Some("anthropic")),
     ("codex", "codex", Some("openai")),
+    ("codex-exec", "codex", Some("openai")),
     ("gemini", "gemini", Some("gemini")),
     ("opencode", "opencode", Some("openai")),
     ("acp:claude-agent-acp", "claude-agent-acp", Some("anthropic")),

@@ -150,7 +150,7 @@ pub(crate) enum AgentPart {
     List,
     /// Let a program work through the demo with a scripted model
     Test {
-        /// As `--agent` takes it: claude, codex, gemini, opencode, acp:COMMAND, command:COMMAND
+        /// As `--agent` takes it: claude, codex, codex-exec, gemini, opencode, acp:COMMAND, command:COMMAND
         name: String,
     },
     #[command(hide = true)]

@@ -36,8 +36,8 @@ pub(crate) struct Arguments {
     /// Model as role=provider/model, or one for all roles (repeatable); more after commas are tried in that order
     #[arg(long, value_name = "[ROLE=]PROVIDER/MODEL[,…]")]
     model: Vec<String>,
-    /// Program that plays a role, e.g. implementer=codex, or one for all roles (repeatable): own, claude, codex, gemini,
-    /// opencode, acp:COMMAND, command:COMMAND
+    /// Program that plays a role, e.g. implementer=codex, or one for all roles (repeatable): own, claude, codex,
+    /// codex-exec, gemini, opencode, acp:COMMAND, command:COMMAND
     #[arg(long, value_name = "[ROLE=]AGENT")]
     agent: Vec<String>,
     /// How the work is done

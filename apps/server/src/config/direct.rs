@@ -62,6 +62,10 @@ impl DirectFile {
         if program.is_own() {
             return Err((at, "our own agent has no login of its own; it works through the broker".to_owned()));
         }
+        if program == AgentProgram::CodexExec {
+            // A resumed thread does not say how much of its count was used before.
+            return Err((at, "what it uses could not be counted; use [agents.direct.codex] instead".to_owned()));
+        }
         if self.login.is_empty() && self.env.is_empty() {
             let how = driver::how_to_log_in(&program);
             return Err((at, format!("name its login: `login` = its files, or `env` = its variables ({how})")));
@@ -165,6 +169,12 @@ mod tests {
         let file = format!("auto_merge = false\n[agents.direct.claude]\n{rest}\n");
         let Err(error) = read(&file) else { panic!("taken: {file}") };
         assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_program_whose_use_cannot_be_counted_has_no_login_of_its_own() {
+        let refused = read("[agents.direct.codex-exec]\nenv = [\"FAKE_TOKEN\"]\n").unwrap_err().to_string();
+        assert!(refused.contains("could not be counted") && refused.contains("[agents.direct.codex]"), "{refused}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Cast {
 fn check_served(setup: &Setup, role: &str, program: &AgentProgram, model: &ModelName) -> Result<(), Failure> {
     let wanted = match program {
         AgentProgram::Claude => UpstreamKind::Anthropic,
-        AgentProgram::Codex | AgentProgram::Opencode => UpstreamKind::OpenAi,
+        AgentProgram::Codex | AgentProgram::Opencode | AgentProgram::CodexExec => UpstreamKind::OpenAi,
         AgentProgram::Gemini => UpstreamKind::Gemini,
         AgentProgram::Own | AgentProgram::Acp(_) | AgentProgram::Command(_) => return Ok(()),
     };

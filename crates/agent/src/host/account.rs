@@ -38,6 +38,7 @@ pub(super) fn so_far(program: &AgentProgram) -> Said {
         AgentProgram::Claude => Said::SoFar,
         AgentProgram::Own
         | AgentProgram::Codex
+        | AgentProgram::CodexExec
         | AgentProgram::Gemini
         | AgentProgram::Opencode
         | AgentProgram::Acp(_)

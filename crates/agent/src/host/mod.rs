@@ -179,6 +179,7 @@ impl Host<'_> {
             | AgentProgram::Codex
             | AgentProgram::Gemini
             | AgentProgram::Opencode
+            | AgentProgram::CodexExec
             | AgentProgram::Acp(_) => LEAVING,
         };
         let left = child.leave(patience).await;

@@ -19,6 +19,7 @@ pub(super) fn opening(opening: &Opening, program: &AgentProgram, tools: &[&str])
         | AgentProgram::Codex
         | AgentProgram::Gemini
         | AgentProgram::Opencode
+        | AgentProgram::CodexExec
         | AgentProgram::Acp(_) => format!(
             "## Your tools\n\nRead, search, edit and run commands with your own tools: where the text below names \
              read_file, list_directory, glob_search, grep, write_file, edit_file, multi_edit or shell, use yours for \

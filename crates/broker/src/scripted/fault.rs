@@ -37,6 +37,19 @@ pub(crate) enum FaultKind {
     Empty,
 }
 
+impl FaultKind {
+    /// As a script calls it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Status { .. } => "status",
+            Self::Cut { .. } => "cut",
+            Self::Stall { .. } => "stall",
+            Self::Malformed => "malformed",
+            Self::Empty => "empty",
+        }
+    }
+}
+
 impl Fault {
     pub(crate) fn answer(&self, ask: &Ask, reply: &Reply) -> Answer {
         let body = match &self.kind {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::Protocol;
 use crate::request::Ask;
+use crate::usage::Usage;
 
 use super::reply::{Reply, ToolCall, pieces};
 use super::{Event, Frames};
@@ -88,7 +89,7 @@ fn finish(reply: &Reply, chunk: &mut Value) {
 
 /// The answer to a request for JSON of a given shape. Gemini CLI asks a small model which model to use; it is no
 /// turn of the conversation, and prose in its place costs the client minutes of retries.
-pub(crate) fn form(ask: &Ask) -> Option<Value> {
+pub(crate) fn form(ask: &Ask) -> Option<(Value, Usage)> {
     let json_wanted = ask.protocol == Protocol::Gemini && ask.gemini_config("responseMimeType") == "application/json";
     if !json_wanted {
         return None;
@@ -97,13 +98,14 @@ pub(crate) fn form(ask: &Ask) -> Option<Value> {
     let schema = schemas.into_iter().find(|schema| schema.is_object()).unwrap_or(&Value::Null);
     let text = filled(schema, 0).to_string();
     let (prompt, output) = (ask.input_estimate(), (text.len() as u64).div_ceil(4));
-    Some(json!({
+    let form = json!({
         "candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {
             "promptTokenCount": prompt, "candidatesTokenCount": output, "totalTokenCount": prompt + output,
         },
         "modelVersion": ask.model,
-    }))
+    });
+    Some((form, Usage { input: prompt, output, ..Usage::default() }))
 }
 
 /// The simplest value that fits a schema.

@@ -1,10 +1,12 @@
 //! `scripted/<name>`: an upstream that answers from a file of turns, in every protocol, with
 //! real streaming. It keeps no conversation: the turn follows from the request alone, so a
-//! restarted agent gets the same answer again. Only the count of faults played is remembered.
+//! restarted agent gets the same answer again. Only the count of faults played is remembered, and
+//! a log of its own tells what was answered.
 
 mod chat;
 mod fault;
 mod gemini;
+mod ledger;
 mod messages;
 mod offered;
 mod opening;
@@ -27,7 +29,8 @@ use crate::protocol::Protocol;
 use crate::refusal::Refusal;
 use crate::request::{Ask, Streamed, Verb};
 
-use fault::Fault;
+use fault::{Fault, FaultKind};
+use ledger::{Given, Ledger, Line};
 use reply::Reply;
 pub(crate) use reply::Scene;
 pub(crate) use script::line_of;
@@ -41,20 +44,22 @@ pub(crate) struct ScriptedUpstream {
     scene: Scene,
     /// Faults played so far, by turn.
     played: Mutex<HashMap<usize, u32>>,
+    ledger: Ledger,
 }
 
 impl ScriptedUpstream {
     pub(crate) fn new(script: Script, scene: Scene) -> Self {
-        let played = Mutex::default();
-        Self { script, scene, played }
+        let ledger = Ledger::new(script.log());
+        Self { script, scene, played: Mutex::default(), ledger }
     }
 
     pub(crate) fn answer(&self, ask: &Ask) -> Result<Answer, Refusal> {
         if ask.verb == Verb::Count {
-            return Ok(whole(ask, &count(ask)));
+            return Ok(answer(ask, play(whole(ask, &count(ask)), Duration::ZERO), ScriptState::Going));
         }
-        if let Some(form) = gemini::form(ask) {
-            return Ok(whole(ask, &form));
+        if let Some((form, usage)) = gemini::form(ask) {
+            let line = Line::new(&self.scene, ask, None, usage);
+            return Ok(self.gives(ask, whole(ask, &form), Duration::ZERO, line));
         }
         let Scene { role, visit, .. } = &self.scene;
         let conversation = self.script.conversation(role, *visit, &opening::of(ask));
@@ -65,30 +70,52 @@ impl ScriptedUpstream {
         })?;
         let index = turn::index(ask, &self.scene, &conversation.turns);
         if offered::handed_in(ask) {
-            return Ok(answer(
-                ask,
-                play(frames(ask, &Reply::closing(&self.scene, ask, index)), Duration::ZERO),
-                ScriptState::Going,
-            ));
+            return Ok(self.says(ask, &Reply::closing(&self.scene, ask, index), Duration::ZERO));
         }
         let Some(turn) = conversation.turns.get(index) else {
-            let reply = Reply::over(&self.scene, ask, index);
-            let frames = frames(ask, &reply);
-            let body = play(frames, Duration::ZERO);
-            return Ok(answer(ask, body, ScriptState::Over));
+            let said = self.says(ask, &Reply::over(&self.scene, ask, index), Duration::ZERO);
+            return Ok(Answer { script: ScriptState::Over, ..said });
         };
         let reply = Reply::of(&self.scene, ask, index, turn);
         if !reply.calls.is_empty() && !offered::any(ask) {
             // A small question on the side (a title, a summary) is no turn.
-            let aside = reply.emptied().saying("a scripted answer");
-            return Ok(answer(ask, play(frames(ask, &aside), Duration::ZERO), ScriptState::Going));
+            return Ok(self.says(ask, &reply.emptied().saying("a scripted answer"), Duration::ZERO));
         }
-        let fault = turn.fault.as_ref();
-        if let Some(fault) = fault.filter(|fault| self.plays(index, fault)) {
-            return Ok(fault.answer(ask, &reply));
+        let fault = turn.fault.as_ref().filter(|fault| self.plays(index, fault));
+        Ok(match fault {
+            Some(fault) => self.fails(ask, &reply, fault),
+            None => self.says(ask, &reply, Duration::from_millis(turn.delay_ms)),
+        })
+    }
+
+    fn says(&self, ask: &Ask, reply: &Reply, time: Duration) -> Answer {
+        self.gives(ask, frames(ask, reply), time, self.line(ask, reply))
+    }
+
+    fn gives(&self, ask: &Ask, frames: Frames, time: Duration, line: Line) -> Answer {
+        let body = self.ledger.follow(line, frames.len(), play(frames, time));
+        answer(ask, body, ScriptState::Going)
+    }
+
+    fn fails(&self, ask: &Ask, reply: &Reply, fault: &Fault) -> Answer {
+        let line = |reply: &Reply| self.line(ask, reply).with_fault(fault.kind.name());
+        let answer = fault.answer(ask, reply);
+        match &fault.kind {
+            FaultKind::Empty => {
+                let empty = reply.emptied();
+                let body = self.ledger.follow(line(&empty), frames(ask, &empty).len(), answer.body);
+                return Answer { body, ..answer };
+            }
+            FaultKind::Status { .. } => self.ledger.write(&line(reply), Given::Refused),
+            FaultKind::Cut { .. } | FaultKind::Stall { .. } | FaultKind::Malformed => {
+                self.ledger.write(&line(reply), Given::Broken);
+            }
         }
-        let body = play(frames(ask, &reply), Duration::from_millis(turn.delay_ms));
-        Ok(answer(ask, body, ScriptState::Going))
+        answer
+    }
+
+    fn line(&self, ask: &Ask, reply: &Reply) -> Line {
+        Line::new(&self.scene, ask, Some(reply.turn), reply.usage)
     }
 
     fn plays(&self, turn: usize, fault: &Fault) -> bool {
@@ -111,13 +138,12 @@ fn count(ask: &Ask) -> Value {
 }
 
 /// An answer beside the turns of the script.
-fn whole(ask: &Ask, body: &Value) -> Answer {
-    let frames = match ask.stream {
+fn whole(ask: &Ask, body: &Value) -> Frames {
+    match ask.stream {
         Streamed::No => vec![Bytes::from(body.to_string())],
         Streamed::Yes => vec![Event { name: None, data: body.clone() }.frame()],
         Streamed::Array => vec![Bytes::from(format!("[{body}]"))],
-    };
-    answer(ask, play(frames, Duration::ZERO), ScriptState::Going)
+    }
 }
 
 /// One event of a stream.

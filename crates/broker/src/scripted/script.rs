@@ -22,6 +22,7 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,6 +36,9 @@ use super::fault::{Fault, FaultKind};
 pub struct Script {
     name: String,
     conversations: Vec<Conversation>,
+    /// Where the model that plays it keeps its own account of the calls.
+    #[serde(default)]
+    log: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,7 +126,17 @@ impl Script {
             conversations.push(conversation);
         }
         let name = name.to_owned();
-        Ok(Self { name, conversations })
+        Ok(Self { name, conversations, log: None })
+    }
+
+    /// The same, with an account of every call in this file: a JSON line each, of all attempts.
+    #[must_use]
+    pub fn logging_to(self, file: PathBuf) -> Self {
+        Self { log: Some(file), ..self }
+    }
+
+    pub(crate) fn log(&self) -> Option<&Path> {
+        self.log.as_deref()
     }
 
     pub fn name(&self) -> &str {

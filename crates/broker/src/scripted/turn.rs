@@ -3,7 +3,9 @@
 //! A turn is a run of items of the model (text, thoughts, tool calls) up to the next item of
 //! somebody else. Tool calls carry our own ids, which name their turn; so calls that a client
 //! interleaves with their results count once, and a history that was shortened to its last
-//! calls is still at the right turn.
+//! calls is still at the right turn. Words count only where the script has nothing but them: when a
+//! stream breaks off, a client keeps what came before the calls, and words of its own about it in
+//! the model's place; after either it asks for the same turn again.
 
 use serde_json::Value;
 
@@ -14,10 +16,7 @@ use super::reply::Scene;
 use super::script::Turn;
 use super::{offered, opening};
 
-/// What Gemini CLI used to let its model say first, and programs made from it still do.
-const WORDS_OF_A_CLIENT: &str = "Got it. Thanks for the context!";
-
-/// `turns` tells an answer that broke off: a client may keep the piece it got, and asks for the turn again.
+/// `turns` tells what the script said from what it did not.
 pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
     let mut count = Count { script: turns, turns: 0, current: None, in_run: false };
     match ask.protocol {
@@ -26,8 +25,11 @@ pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
                 if offered::is_closing(message) {
                     count.other();
                 } else if message["role"] == "assistant" {
-                    let blocks = items(&message["content"]);
-                    count.model(scene.turn_of(blocks.filter_map(|block| block["id"].as_str())), message);
+                    let calls: Vec<&Value> = items(&message["content"]).filter(|it| it["type"] == "tool_use").collect();
+                    count.model(
+                        scene.turn_of(calls.iter().filter_map(|call| call["id"].as_str())),
+                        Said::of(&calls, message),
+                    );
                 } else {
                     count.other();
                 }
@@ -38,8 +40,11 @@ pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
                 if offered::is_closing(message) {
                     count.other();
                 } else if message["role"] == "assistant" {
-                    let calls = items(&message["tool_calls"]);
-                    count.model(scene.turn_of(calls.filter_map(|call| call["id"].as_str())), message);
+                    let calls: Vec<&Value> = items(&message["tool_calls"]).collect();
+                    count.model(
+                        scene.turn_of(calls.iter().filter_map(|call| call["id"].as_str())),
+                        Said::of(&calls, message),
+                    );
                 } else {
                     count.other();
                 }
@@ -50,7 +55,8 @@ pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
                 if offered::is_closing(item) {
                     count.other();
                 } else if is_of_model(item) {
-                    count.model(scene.turn_of(item["call_id"].as_str().into_iter()), item);
+                    let call = Some(item).filter(|item| item["call_id"].is_string());
+                    count.model(scene.turn_of(item["call_id"].as_str().into_iter()), Said::of(call.as_slice(), item));
                 } else {
                     count.other();
                 }
@@ -61,8 +67,12 @@ pub(crate) fn index(ask: &Ask, scene: &Scene, turns: &[Turn]) -> usize {
                 if offered::is_closing(content) {
                     count.other();
                 } else if content["role"] == "model" {
-                    let parts = items(&content["parts"]);
-                    count.model(scene.turn_of(parts.filter_map(|part| part["functionCall"]["id"].as_str())), content);
+                    let calls = items(&content["parts"]).map(|part| &part["functionCall"]);
+                    let calls: Vec<&Value> = calls.filter(|call| call.is_object()).collect();
+                    count.model(
+                        scene.turn_of(calls.iter().filter_map(|call| call["id"].as_str())),
+                        Said::of(&calls, content),
+                    );
                 } else {
                     count.other();
                 }
@@ -87,6 +97,23 @@ fn is_of_model(item: &Value) -> bool {
     }
 }
 
+/// What an item of the model holds.
+enum Said {
+    Call,
+    /// Without its spaces: clients keep the pieces of a stream apart or put them together.
+    Words(String),
+}
+
+impl Said {
+    fn of(calls: &[&Value], item: &Value) -> Self {
+        if calls.is_empty() { Self::Words(squeezed(&opening::text(item))) } else { Self::Call }
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
 struct Count<'a> {
     script: &'a [Turn],
     turns: usize,
@@ -96,16 +123,21 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    fn model(&mut self, named: Option<usize>, item: &Value) {
-        if named.is_none() && !self.in_run && (self.is_piece(item) || self.is_no_turn(item)) {
-            return self.other();
-        }
+    fn model(&mut self, named: Option<usize>, said: Said) {
+        let turn = match said {
+            Said::Call => self.turns,
+            Said::Words(_) if self.in_run => self.turns,
+            Said::Words(words) => match self.turn_that_says(&words) {
+                Some(turn) => turn,
+                None => return,
+            },
+        };
         let same = match (named, self.current) {
             (Some(named), Some(current)) => named == current,
             (Some(_), None) | (None, _) => self.in_run,
         };
         if !same {
-            self.turns += 1;
+            self.turns = turn + 1;
             self.current = None;
         }
         self.in_run = true;
@@ -119,23 +151,16 @@ impl Count<'_> {
         self.in_run = false;
     }
 
-    /// Whether an item is no turn of its own: words of the turn before that a client kept apart from its calls, or words
-    /// that a client put into the model's mouth.
-    fn is_no_turn(&self, item: &Value) -> bool {
-        let joined = |text: &str| text.replace('\n', "");
-        let said = joined(&opening::text(item));
-        let text = |turn: usize| self.script.get(turn).and_then(|turn| turn.text.as_deref()).map(joined);
-        let again = self.turns.checked_sub(1).and_then(text).is_some_and(|before| before == said);
-        (again && text(self.turns).is_none_or(|next| next != said)) || said == WORDS_OF_A_CLIENT
-    }
-
-    /// Whether an item is the beginning of the turn that is next, and not the whole of it.
-    fn is_piece(&self, item: &Value) -> bool {
-        // Clients keep the pieces of a stream apart or put them together.
-        let joined = |text: &str| text.replace('\n', "");
-        let said = joined(&opening::text(item));
-        let whole = self.script.get(self.turns).and_then(|turn| turn.text.as_deref()).map(joined);
-        !said.is_empty() && whole.is_some_and(|whole| whole.len() > said.len() && whole.starts_with(&said))
+    /// The next turn that is these words and no call; a piece of them is none. What stands around them may be the
+    /// client's.
+    fn turn_that_says(&self, words: &str) -> Option<usize> {
+        let says = |turn: &Turn| {
+            let whole = turn.text.as_deref().map(squeezed);
+            let fits = |whole: String| words.starts_with(&whole) || words.ends_with(&whole);
+            turn.calls.is_empty() && turn.question.is_none() && whole.map_or(words.is_empty(), fits)
+        };
+        let later = self.script.iter().enumerate().skip(self.turns);
+        later.filter(|(_, turn)| says(turn)).map(|(index, _)| index).next()
     }
 }
 
@@ -158,7 +183,27 @@ mod tests {
         };
         let body = json!({"model": "scripted/x", name: items}).to_string();
         let ask = Ask::read(protocol, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
-        assert_eq!(index(&ask, &scene(), &[]), expected);
+        let script = crate::Script::parse(SCRIPT, "x").unwrap();
+        let turns = &script.conversation("coder", 2, "").unwrap().turns;
+        assert_eq!(index(&ask, &scene(), turns), expected, "{protocol:?}");
+    }
+
+    const SCRIPT: &str = "[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='one  two'\n[[conversation.turn]]\n\
+        text='three four'\n[[conversation.turn]]\ntext='I fly'\ncall=[{tool='fly'}]\n[[conversation.turn]]\ntext='five'\n";
+
+    /// The same words in every protocol, said in turns of the user and the model.
+    #[track_caller]
+    fn check_all(said: &[&str], expected: usize) {
+        let plain = |role: &str, text: &str| json!({"role": role, "content": text});
+        let gemini = |role: &str, text: &str| json!({"role": if role == "user" { role } else { "model" }, "parts": [{"text": text}]});
+        let told = |message: &dyn Fn(&str, &str) -> Value| -> Value {
+            let turns = said.iter().flat_map(|text| [message("assistant", text), message("user", "go on")]);
+            [message("user", "hi")].into_iter().chain(turns).collect()
+        };
+        for protocol in [Protocol::Messages, Protocol::Chat, Protocol::Responses] {
+            check(protocol, told(&plain), expected);
+        }
+        check(Protocol::Gemini, told(&gemini), expected);
     }
 
     fn id(turn: usize, call: usize) -> String {
@@ -173,17 +218,40 @@ mod tests {
     }
 
     #[test]
-    fn assistant_messages_are_turns() {
-        let history = json!([
-            {"role": "user", "content": "hi"},
-            {"role": "assistant", "content": "one"},
-            {"role": "user", "content": "more"},
-            {"role": "assistant", "content": "two"},
-            {"role": "user", "content": "more"},
-        ]);
-        check(Protocol::Messages, history.clone(), 2);
-        check(Protocol::Chat, history.clone(), 2);
-        check(Protocol::Responses, history, 2);
+    fn what_the_script_said_is_a_turn() {
+        check_all(&["one two"], 1);
+        check_all(&["one\ntwo", "three four\n"], 2);
+    }
+
+    #[test]
+    fn a_piece_of_an_answer_that_broke_off_is_no_turn() {
+        check_all(&["one"], 0);
+        check_all(&["one", "one two"], 1);
+        check_all(&["one two", "three", "three fo"], 1);
+    }
+
+    #[test]
+    fn a_clients_own_words_in_the_models_place_are_no_turn() {
+        check_all(&["API Error: terminated"], 0);
+        check_all(&["one two", "API Error: terminated", "", "three four"], 2);
+        let (piece, error) = (json!({"type": "text", "text": "one"}), json!({"type": "text", "text": "API Error"}));
+        let go_on = json!({"role": "user", "content": "go on"});
+        check(Protocol::Messages, json!([go_on, {"role": "assistant", "content": [piece, error]}, go_on]), 0);
+    }
+
+    #[test]
+    fn words_without_the_calls_that_follow_them_are_no_turn() {
+        check_all(&["one two", "three four", "I fly"], 2);
+        check_all(&["one two", "three four", "I fly", "API Error: terminated"], 2);
+        let flies = json!({"role": "assistant", "content": [{"type": "text", "text": "I fly"}, {"type": "tool_use", "id": "a"}]});
+        let said = json!({"role": "assistant", "content": "I fly"});
+        let go_on = json!({"role": "user", "content": "go on"});
+        check(Protocol::Messages, json!([go_on, said, go_on, flies, go_on]), 1);
+    }
+
+    #[test]
+    fn words_of_a_later_turn_find_it_in_a_shortened_history() {
+        check_all(&["a summary of it all", "five"], 4);
     }
 
     #[test]
@@ -237,28 +305,12 @@ mod tests {
         };
         let calls = json!({"role": "assistant", "content": "one", "tool_calls": [{"id": id(0, 0)}, {"id": id(1, 0)}]});
         let said = |text: &str| json!({"role": "assistant", "content": text});
+        let of_a_client = "Got it. Thanks for the context!";
         let user = json!({"role": "user", "content": "go on"});
         assert_eq!(at(json!([user, calls, user, said("two"), user])), 2);
         assert_eq!(at(json!([user, calls, user, said("two"), user, said("three"), user])), 3);
-        assert_eq!(at(json!([user, said(WORDS_OF_A_CLIENT), user])), 0);
-        assert_eq!(at(json!([user, said(WORDS_OF_A_CLIENT), user, said("one"), user])), 1);
-    }
-
-    #[test]
-    fn a_piece_of_an_answer_that_broke_off_is_no_turn() {
-        let script =
-            crate::Script::parse("[[conversation]]\nrole='coder'\n[[conversation.turn]]\ntext='one two'\n", "x");
-        let script = script.unwrap();
-        let turns = &script.conversation("coder", 2, "").unwrap().turns;
-        let at = |said: &str| {
-            let (one, two) = said.split_at(2);
-            let said = json!({"role": "model", "parts": [{"text": one}, {"text": two}]});
-            let more = json!({"role": "user", "parts": [{"text": "go on"}]});
-            let body = json!({"model": "scripted/x", "contents": [more, said, more]}).to_string();
-            let ask = Ask::read(Protocol::Gemini, crate::request::Verb::Answer, Bytes::from(body)).unwrap();
-            index(&ask, &scene(), turns)
-        };
-        assert_eq!((at("one"), at("one two"), at("something else")), (0, 1, 1));
+        assert_eq!(at(json!([user, said(of_a_client), user])), 0);
+        assert_eq!(at(json!([user, said(of_a_client), user, said("one"), user])), 1);
     }
 
     #[test]

@@ -321,3 +321,41 @@ async fn a_small_model_of_the_clients_own_choice_is_answered_with_the_json_it_wa
     let (_, count) = door.json("/v1beta/models/scripted/demo:countTokens", &ask).await;
     assert!(count["totalTokens"].as_u64().unwrap() > 0);
 }
+
+#[tokio::test]
+async fn its_own_log_says_the_same_as_the_books() {
+    const FAULTY: &str = r#"
+[[conversation]]
+role = "coder"
+[[conversation.turn]]
+text = "a piece and another piece of it, so that there is something to cut"
+usage = { input = 20, output = 9, cache_read = 80 }
+fault = { kind = "cut", times = 1 }
+"#;
+    let rows = [
+        ("/v1/messages", "messages"),
+        ("/v1/chat/completions", "messages"),
+        ("/v1/responses", "input"),
+        ("/v1beta/models/scripted/demo:streamGenerateContent?alt=sse", "contents"),
+    ];
+    for (path, field) in rows {
+        let room = tempfile::tempdir().unwrap();
+        let file = room.path().join("scripted/demo.jsonl");
+        let mut upstream = scripted(FAULTY);
+        upstream.script = upstream.script.map(|script| script.logging_to(file.clone()));
+        let door = Door::open(grant(vec![upstream]));
+        let body = json!({"model": "scripted/demo", "stream": true, field: [{"role": "user", "content": "go"}]});
+        let cut = door.post(path, &body).send().await.unwrap();
+        assert!(cut.text().await.is_err(), "{path}");
+        assert_eq!(door.ask(path, &body).await.0, 200);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told: Vec<_> = lines.iter().map(|line| (&line["answer"], &line["fault"])).collect();
+        assert_eq!(told, [(&json!("broken"), &json!("cut")), (&json!("whole"), &Value::Null)], "{path}");
+        let booked = door.settled().pop().unwrap();
+        let booked = json!([booked.input_tokens, booked.output_tokens, booked.cache_read_tokens]);
+        let whole = &lines[1];
+        let logged = json!([whole["inputTokens"], whole["outputTokens"], whole["cacheReadTokens"]]);
+        assert_eq!((&logged, &booked), (&json!([20, 9, 80]), &json!([20, 9, 80])), "{path}");
+    }
+}

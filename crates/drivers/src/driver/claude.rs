@@ -54,6 +54,8 @@ pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String,
         ("CLAUDE_CONFIG_DIR", config.as_str()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
         ("DISABLE_AUTOUPDATER", "1"),
+        // The broker asks again already; ten tries of its own on top take minutes, also for a key that is refused.
+        ("CLAUDE_CODE_MAX_RETRIES", "3"),
         // Its walls are ours; as root it would refuse to work without this.
         ("IS_SANDBOX", "1"),
     ];

@@ -35,6 +35,7 @@ pub(super) fn settings(brief: &Brief) -> (BTreeMap<String, String>, Vec<(String,
     (env, vec![(format!("{home}/config.toml"), config(brief))])
 }
 
+/// Of its own it asks again only a few times: the broker does so already.
 fn config(brief: &Brief) -> String {
     // JSON strings and lists are TOML strings and lists.
     let text = |text: &str| Value::from(text).to_string();
@@ -50,7 +51,7 @@ fn config(brief: &Brief) -> String {
             "model_provider = \"holdpoint\"\n",
             format!(
                 "[model_providers.holdpoint]\nname = \"Holdpoint\"\nbase_url = {broker}\nenv_key = \"HOLDPOINT_KEY\"\n\
-                 wire_api = \"responses\"\n"
+                 wire_api = \"responses\"\nrequest_max_retries = 1\nstream_max_retries = 3\n"
             ),
         ),
     };

@@ -22,7 +22,7 @@ enum Kind {
 fn kind(program: &AgentProgram) -> Kind {
     let command = match program {
         AgentProgram::Claude => return Kind::Claude,
-        AgentProgram::Codex => return Kind::Codex,
+        AgentProgram::Codex | AgentProgram::CodexExec => return Kind::Codex,
         AgentProgram::Gemini => return Kind::Gemini,
         AgentProgram::Opencode => return Kind::Opencode,
         // A plain command is told nothing of any program's settings.

@@ -7,6 +7,7 @@
 mod acp;
 mod claude;
 mod codex;
+mod codex_exec;
 mod command;
 mod copilot;
 mod gemini;
@@ -192,6 +193,8 @@ pub enum Talk {
     Gemini(gemini::Gemini),
     /// With opencode.
     Opencode(opencode::Opencode),
+    /// With Codex that asks nobody.
+    CodexExec(codex_exec::CodexExec),
 }
 
 /// A program that cannot be driven.
@@ -220,6 +223,7 @@ fn begin(program: &AgentProgram, brief: &Brief) -> Result<(Start, Talk), DriverE
         }
         AgentProgram::Gemini => Ok((gemini::start(brief), Talk::Gemini(gemini::Gemini::new(brief.turns)))),
         AgentProgram::Opencode => Ok((opencode::start(brief), Talk::Opencode(opencode::Opencode::new(brief.turns)))),
+        AgentProgram::CodexExec => Ok((codex_exec::start(brief), Talk::CodexExec(codex_exec::CodexExec::new(brief)))),
     }
 }
 
@@ -277,6 +281,7 @@ impl Talk {
             Self::Command(command) => command.line(line),
             Self::Gemini(gemini) => gemini.line(line, now),
             Self::Opencode(opencode) => opencode.line(line),
+            Self::CodexExec(codex) => codex.line(line, now),
         }
     }
 
@@ -288,7 +293,7 @@ impl Talk {
             Self::Acp(acp) => acp.word(asked, word),
             Self::Command(_) => Vec::new(),
             // They never ask.
-            Self::Gemini(_) | Self::Opencode(_) => Vec::new(),
+            Self::Gemini(_) | Self::Opencode(_) | Self::CodexExec(_) => Vec::new(),
         }
     }
 
@@ -296,14 +301,24 @@ impl Talk {
     pub fn tell(&mut self, text: &str) -> Option<Vec<Act>> {
         match self {
             Self::Claude(claude) => Some(claude.tell(text)),
-            Self::Gemini(_) | Self::Opencode(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Gemini(_)
+            | Self::Opencode(_)
+            | Self::Codex(_)
+            | Self::Acp(_)
+            | Self::Command(_)
+            | Self::CodexExec(_) => None,
         }
     }
 
     /// What a program leaves unsaid when its output ends: how it went, as far as that is known from its lines.
     pub fn end(&mut self) -> Option<Over> {
         match self {
-            Self::Claude(_) | Self::Gemini(_) | Self::Codex(_) | Self::Acp(_) | Self::Command(_) => None,
+            Self::Claude(_)
+            | Self::Gemini(_)
+            | Self::Codex(_)
+            | Self::Acp(_)
+            | Self::Command(_)
+            | Self::CodexExec(_) => None,
             Self::Opencode(opencode) => opencode.end(),
         }
     }
@@ -318,6 +333,7 @@ impl Talk {
             Self::Command(_) => Reported::default(),
             Self::Gemini(gemini) => gemini.reported(),
             Self::Opencode(opencode) => opencode.reported(),
+            Self::CodexExec(codex) => codex.reported(),
         }
     }
 
@@ -328,7 +344,7 @@ impl Talk {
             Self::Claude(claude) => claude.cached(),
             Self::Codex(codex) => codex.cached(),
             Self::Opencode(opencode) => opencode.cached(),
-            Self::Acp(_) | Self::Command(_) | Self::Gemini(_) => Cached::default(),
+            Self::Acp(_) | Self::Command(_) | Self::Gemini(_) | Self::CodexExec(_) => Cached::default(),
         }
     }
 
@@ -339,7 +355,7 @@ impl Talk {
             Self::Claude(claude) => claude.model(),
             Self::Codex(codex) => codex.model(),
             Self::Gemini(gemini) => gemini.model(),
-            Self::Acp(_) | Self::Command(_) | Self::Opencode(_) => None,
+            Self::Acp(_) | Self::Command(_) | Self::Opencode(_) | Self::CodexExec(_) => None,
         }
     }
 
@@ -353,6 +369,7 @@ impl Talk {
             Self::Command(command) => command.turns(),
             Self::Gemini(gemini) => gemini.turns(),
             Self::Opencode(opencode) => opencode.turns(),
+            Self::CodexExec(codex) => codex.turns(),
         }
     }
 }

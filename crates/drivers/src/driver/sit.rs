@@ -63,7 +63,9 @@ pub fn sit(program: &AgentProgram, brief: &Brief) -> Sitting {
             let words = ["claude", "--setting-sources", "user", "--strict-mcp-config", "--model", &brief.model];
             of(line(&words, &["--resume"]), claude::settings(brief), vec![seen_claude(brief)])
         }
-        AgentProgram::Codex => of(line(&["codex"], &["resume"]), codex::settings(brief), Vec::new()),
+        AgentProgram::Codex | AgentProgram::CodexExec => {
+            of(line(&["codex"], &["resume"]), codex::settings(brief), Vec::new())
+        }
         AgentProgram::Gemini => {
             let (mut env, files) = gemini::placed(brief);
             env.remove("NO_COLOR");

@@ -21,6 +21,7 @@ pub(crate) fn transcripts() -> Vec<Recorded> {
     for folder in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
         let program: AgentProgram = match folder.file_name().to_str().unwrap() {
             "acp" => AgentProgram::Acp("agent".to_owned()),
+            "command" => AgentProgram::Command("agent".to_owned()),
             name => name.parse().unwrap(),
         };
         for file in std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()) {

@@ -123,6 +123,24 @@ async fn a_question_ends_the_process_and_the_same_session_is_loaded_with_the_ans
 }
 
 #[tokio::test]
+async fn an_answer_a_week_later_to_another_server_goes_into_the_same_session() {
+    let week = jiff::SignedDuration::from_hours(7 * 24);
+    let mut world = world("implementer", ASKS);
+    let id = world.start("autonomous", "test -f made.txt", "Make the files", None).await;
+    world.until_held(&id, HoldKind::Clarification).await;
+    world.back_after(week).await;
+    let answer = vec!["green, like the grass".to_owned()];
+    let run = world.drive(&id, |_, _| Decision::Answer { answer: answer.clone() }).await;
+    completed(&run);
+    assert_eq!(world.file("main", "made.txt"), "true\n", "what it had done before is there");
+    assert!(run.ended_at.unwrap().duration_since(run.opened().at) > week);
+    let told = told(&world, &run.id);
+    let sessions: Vec<_> = told.iter().map(|told| (told.0.as_str(), told.1.as_str())).collect();
+    assert_eq!(sessions, [("session-1", "session/new"), ("session-1", "session/load")]);
+    assert_eq!(domain::check_log(&run.id, &world.log(&run.id)), []);
+}
+
+#[tokio::test]
 async fn a_program_that_cannot_load_sessions_gets_a_fresh_one_with_a_recap_and_the_answer() {
     let world = world("implementer", &format!("export const loads = false;\n{ASKS}"));
     told_all_again(&world).await;

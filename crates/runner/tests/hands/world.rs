@@ -28,6 +28,40 @@ pub(crate) struct World {
     /// Roles whose program uses its own login.
     direct: Mutex<BTreeSet<String>>,
     pub(crate) budget: Mutex<Option<domain::Micros>>,
+    models: Models,
+    mcp: runner::McpServers,
+    logins: runner::DirectAgents,
+}
+
+/// Hands and an engine on what is kept in this folder and store.
+fn started(
+    folder: &Path,
+    store: &Arc<dyn Store>,
+    models: Models,
+    mcp: runner::McpServers,
+    direct: runner::DirectAgents,
+    clock: engine::Clock,
+) -> (Arc<Hands>, Engine) {
+    let hands = Hands::new(HandsConfig {
+        home: folder.join("home"),
+        program: program(),
+        models,
+        mcp,
+        direct,
+        forge: ForgeSettings::default(),
+        store: Arc::clone(store),
+        diary: engine::DiarySink::none(),
+    });
+    let engine = Engine::start(Parts {
+        store: Arc::clone(store),
+        runner: hands.clone(),
+        clock,
+        slots: Slots { heavy: 3, light: 8 },
+        entry: engine::EntryRule::default(),
+        node: NodeId("here".to_owned()),
+        sole_process: true,
+    });
+    (hands, engine.unwrap())
 }
 
 impl World {
@@ -77,43 +111,40 @@ impl World {
         let path = folder.path().join("script.toml");
         std::fs::write(&path, script).unwrap();
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let hands = Hands::new(HandsConfig {
-            home: folder.path().join("home"),
-            program: program(),
-            models: Models {
-                upstreams,
-                scripts: BTreeMap::from([("story".to_owned(), path)]),
-                prices: broker::prices::table(),
-                search: None,
-                embeddings,
-                shared: runner::SharedLimits::default(),
-            },
-            mcp,
-            direct: direct(&folder.path().join("home")),
-            forge: ForgeSettings::default(),
-            store: Arc::clone(&store),
-            diary: engine::DiarySink::none(),
-        });
-        let engine = Engine::start(Parts {
-            store: Arc::clone(&store),
-            runner: hands.clone(),
-            clock: Arc::new(jiff::Timestamp::now),
-            slots: Slots { heavy: 3, light: 8 },
-            entry: engine::EntryRule::default(),
-            node: NodeId("here".to_owned()),
-            sole_process: true,
-        });
+        let models = Models {
+            upstreams,
+            scripts: BTreeMap::from([("story".to_owned(), path)]),
+            prices: broker::prices::table(),
+            search: None,
+            embeddings,
+            shared: runner::SharedLimits::default(),
+        };
+        let logins = direct(&folder.path().join("home"));
+        let clock = Arc::new(jiff::Timestamp::now);
+        let (hands, engine) = started(folder.path(), &store, models.clone(), mcp.clone(), logins.clone(), clock);
         Self {
             folder,
-            engine: engine.unwrap(),
+            engine,
             store,
             hands,
+            models,
+            mcp,
+            logins,
             passed: Mutex::default(),
             agents: Mutex::default(),
             from: Mutex::default(),
             direct: Mutex::default(),
             budget: Mutex::default(),
         }
+    }
+
+    /// The server goes away and comes back after this time. Only what was kept is left.
+    pub(crate) async fn back_after(&mut self, away: jiff::SignedDuration) {
+        self.engine.stop().await;
+        let clock = Arc::new(move || jiff::Timestamp::now() + away);
+        let (models, mcp, logins) = (self.models.clone(), self.mcp.clone(), self.logins.clone());
+        let (hands, engine) = started(self.folder.path(), &self.store, models, mcp, logins, clock);
+        (self.hands, self.engine) = (hands, engine);
     }
 
     /// From now on a role is played by another program.

@@ -1,0 +1,5 @@
+#![no_main]
+
+use domain::AgentProgram;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::drive(&AgentProgram::Opencode, data));
