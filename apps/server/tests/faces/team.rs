@@ -197,10 +197,9 @@ async fn a_session_is_taken_over_by_one_person_and_handed_back() {
     assert_eq!((status, &taken["window"]), (StatusCode::OK, &json!("planner")), "{taken}");
     assert!(taken["terminal"].as_str().unwrap().ends_with("terminal.sock"), "{taken}");
     assert_eq!((&taken["run"]["status"], &taken["run"]["attached"]["active"]), (&json!("paused"), &json!(true)));
-    let before = bench.events_in_all().await;
     let (status, again) = bench.post(&path("attach"), &json!({})).await;
     assert_eq!((status, &again["terminal"]), (StatusCode::OK, &taken["terminal"]));
-    assert_eq!(bench.events_in_all().await, before, "who has it is only told where it is");
+    assert_eq!(again["run"]["hold"]["id"], taken["run"]["hold"]["id"], "who has it is only told where it is");
     assert_eq!(bench.post(&path("attach"), &json!({"by": "eve"})).await.0, StatusCode::BAD_REQUEST);
     let (status, back) = bench.post(&path("resume"), &json!({})).await;
     assert_eq!((status, &back["status"], &back["attached"]), (StatusCode::OK, &json!("running"), &Value::Null));
