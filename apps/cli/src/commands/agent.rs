@@ -161,7 +161,7 @@ pub(super) async fn test(name: &str, session: &Session) -> Result<ExitCode, Fail
     }
     let begun = Instant::now();
     let programs = [("*".to_owned(), name.to_owned())].into();
-    let run = demo::try_out(&folder, programs, session).await?;
+    let run = Box::pin(demo::try_out(&folder, programs, session)).await?;
     let tested = AgentTest { direct, ..told(name, &run, begun.elapsed()) };
     match session.report.is_json() {
         true => session.report.json(&tested),

@@ -27,5 +27,5 @@ pub(crate) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let answers = if arguments.yes { Answers::FirstOption } else { Answers::PersonIfPresent };
-    demo::run(&arguments.dir, answers, programs(&arguments.agent), session).await
+    Box::pin(demo::run(&arguments.dir, answers, programs(&arguments.agent), session)).await
 }

@@ -183,7 +183,7 @@ pub(crate) struct OneRun {
 
 pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode, Failure> {
     match command {
-        Command::Run(arguments) => run::run(arguments, session).await,
+        Command::Run(arguments) => Box::pin(run::run(arguments, session)).await,
         Command::List(arguments) => list::run(&arguments, session).await,
         Command::Show(arguments) => show::run(&arguments, session).await,
         Command::Watch(arguments) => watch::run(&arguments, session).await,
@@ -213,7 +213,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Mcp(arguments) => mcp::run(&arguments, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,
-        Command::Demo(arguments) => demo::run(arguments, session).await,
+        Command::Demo(arguments) => Box::pin(demo::run(arguments, session)).await,
         Command::Completions(arguments) => Ok(completions::run(&arguments, session.report)),
         Command::Verify => verify::run(session),
         Command::Agent(AgentPart::List) => agent::list(session).await,
