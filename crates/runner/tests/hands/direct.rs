@@ -177,6 +177,19 @@ async fn what_is_reported_stops_a_program_at_the_limit_while_it_works() {
 }
 
 #[tokio::test]
+async fn a_login_is_not_given_to_who_reads_text_of_strangers() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = world(folder.path(), 1, "export default async () => {};");
+    world.bring(vec![testkit::samples::brought()]);
+    let id = world.start("autonomous", "true", "Make the files", None).await;
+    world.until_held(&id, HoldKind::Stuck).await;
+    let run = world.engine.load(&id).await.unwrap().unwrap();
+    let summary = &run.hold().unwrap().summary;
+    assert!(summary.contains("its own login") && summary.contains("text of strangers"), "{summary}");
+    assert!(summary.contains("--trust-source"), "{summary}");
+}
+
+#[tokio::test]
 async fn a_login_that_is_gone_is_named_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let world = world(folder.path(), 1, "export default async () => {};");
