@@ -50,7 +50,7 @@ const MORE_TRIES: u32 = 1;
 /// How long a program may still talk after it has handed in, so that its own record of the conversation is whole.
 const GRACE: Duration = Duration::from_secs(20);
 /// How long it may take to leave when it is done.
-const LEAVING: Duration = Duration::from_secs(2);
+const LEAVING: Duration = Duration::from_secs(5);
 /// Longer than any stage.
 const UNTIL_STOPPED: Duration = Duration::from_secs(30 * 24 * 3600);
 const LONGEST_REASON: usize = 1_500;
