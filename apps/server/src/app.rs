@@ -12,6 +12,7 @@ use crate::channels::Channels;
 use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::idle::Door;
+use crate::metrics::Tally;
 use crate::problem::Failure;
 use crate::scope::Scope;
 use crate::shelf::Shelf;
@@ -74,6 +75,9 @@ pub struct App {
     agent_token: Arc<TokenFile>,
     pub(crate) user: Arc<str>,
     pub(crate) door: Door,
+    /// Live clients, who are also inside the door.
+    pub(crate) watchers: Door,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) live: LiveLimits,
     port: u16,
 }
@@ -83,6 +87,7 @@ impl App {
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
+        let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
@@ -94,6 +99,8 @@ impl App {
             agent_token: Arc::new(parts.agent_token),
             user: parts.user.into(),
             door,
+            watchers: Door::new(),
+            tally,
             live: parts.live,
             port: parts.port,
         }

@@ -19,6 +19,7 @@ use subtle::ConstantTimeEq as _;
 use wire::Fault;
 
 use crate::App;
+use crate::pages;
 use crate::problem::Failure;
 use crate::scope::Scope;
 
@@ -70,7 +71,12 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
 fn guarded(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(nothing);
     response
 }
 
@@ -79,7 +85,7 @@ async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
     check_host(app, &parts)?;
     check_origin(app, &parts.headers)?;
     check_query(&parts)?;
-    if parts.uri.path() == "/healthz" {
+    if parts.uri.path() == "/healthz" || pages::is_page(&parts.method, parts.uri.path()) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
     let (given, scope) = check_token(app, &parts.headers)?;

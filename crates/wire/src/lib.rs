@@ -9,6 +9,7 @@ mod exit;
 mod goal;
 mod live;
 mod model;
+mod people;
 mod problem;
 mod request;
 mod session;
@@ -25,6 +26,7 @@ pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
     ProviderView, RoleModelsView, TestSpendView,
 };
+pub use people::HealthView;
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,

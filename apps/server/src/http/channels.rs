@@ -129,11 +129,12 @@ pub(super) async fn live(
     })?;
     let channel = find(&app, &id).await?.id;
     let visit = app.door.enter().ok_or_else(Failure::stopping)?;
+    let watcher = app.watchers.enter();
     let upgrade = upgrade.protocols(["holdpoint"]).max_message_size(64 * 1024);
     Ok(upgrade.on_upgrade(|socket| async move {
         // The client left, or cannot be reached.
         let _ = watch(app, given, channel, socket).await;
-        drop(visit);
+        drop((visit, watcher));
     }))
 }
 

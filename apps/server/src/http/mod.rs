@@ -6,6 +6,7 @@ mod groups;
 mod holds;
 mod live;
 mod models;
+mod monitor;
 mod playbooks;
 mod reading;
 mod runs;
@@ -14,7 +15,7 @@ mod tasks;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::openapi::{Info, OpenApi, PathItem};
@@ -24,6 +25,7 @@ use wire::{Fault, Problem};
 
 use crate::App;
 use crate::gate::gate;
+use crate::pages;
 use crate::problem::Failure;
 
 /// The whole face, guarded.
@@ -33,7 +35,6 @@ pub fn router(app: App) -> Router {
     Router::new()
         .merge(routes)
         .route("/api/openapi.json", get(described))
-        .route("/healthz", get(|| async { "ok" }))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
@@ -60,7 +61,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(channels::live))
         .routes(routes!(sessions::show))
         .routes(routes!(decisions::session_message))
-        .routes(routes!(live::live));
+        .routes(routes!(live::live))
+        .routes(routes!(monitor::health))
+        .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {
         rename(item);
@@ -119,10 +122,13 @@ fn rename(item: &mut PathItem) {
     }
 }
 
-async fn unknown(OriginalUri(uri): OriginalUri) -> Failure {
+async fn unknown(method: Method, OriginalUri(uri): OriginalUri) -> Result<Response, Failure> {
+    if pages::is_page(&method, uri.path()) {
+        return pages::page(&uri);
+    }
     let path: String = uri.path().chars().take(100).collect();
     let hint = "see /api/openapi.json for every route";
-    Failure::new(Fault::Missing, "no_such_route", format!("there is nothing at `{path}`"), hint)
+    Err(Failure::new(Fault::Missing, "no_such_route", format!("there is nothing at `{path}`"), hint))
 }
 
 async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> Failure {

@@ -10,6 +10,7 @@ mod groups;
 mod life;
 mod live;
 mod models;
+mod pages;
 mod playbooks;
 mod queue;
 mod reading;
