@@ -13,11 +13,13 @@ use crate::app::{App, AppParts, LiveLimits};
 use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::home::Home;
+use crate::people::People;
 
 /// What differs from server to server.
 pub(crate) struct Wishes {
     pub(crate) token: PathBuf,
     pub(crate) agent_token: PathBuf,
+    pub(crate) people: People,
     pub(crate) setup: Setup,
     pub(crate) forge: ForgeSettings,
     pub(crate) program: PathBuf,
@@ -58,6 +60,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         setup: wishes.setup,
         token: TokenFile::new(wishes.token),
         agent_token: TokenFile::new(wishes.agent_token),
+        people: wishes.people,
         user: wishes.user,
         port: wishes.port,
         live: LiveLimits::default(),

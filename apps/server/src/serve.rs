@@ -18,6 +18,7 @@ use crate::compose::{Wishes, compose, user};
 use crate::config::{SettingsError, Setup};
 use crate::home::{Home, HomeError};
 use crate::http::router;
+use crate::people::People;
 use crate::problem::store_problem;
 
 /// Called once the server answers.
@@ -113,6 +114,7 @@ impl ServeError {
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let home = Home::take(&settings.home)?;
     let (token, agent_token) = (home.token()?, home.agent_token()?);
+    let people = People::open(home.people())?;
     let setup = Setup::read(home.path(), &settings.environment)?;
     let port = wished_port(&settings)?;
     // Bound before the engine starts: a server that nobody can reach must not begin to work.
@@ -122,6 +124,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let wishes = Wishes {
         token,
         agent_token,
+        people,
         setup,
         forge: runner::ForgeSettings::read(&settings.environment),
         program: settings.program,

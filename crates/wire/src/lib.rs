@@ -26,7 +26,10 @@ pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
     ProviderView, RoleModelsView, TestSpendView,
 };
-pub use people::HealthView;
+pub use people::{
+    HealthView, LoginCodeView, LoginRequest, LogoutRequest, LogoutView, MeView, NewLoginCode, NewUser, NewUserView,
+    Role, UserView,
+};
 pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,

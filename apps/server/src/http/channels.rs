@@ -145,7 +145,7 @@ async fn watch(app: App, given: Given, id: String, mut socket: WebSocket) -> Res
     let mut news = app.channels.news();
     let mut stale = true;
     loop {
-        if app.scope_of(&given.0).is_none() {
+        if app.caller(&given).is_none() {
             return Err(Gone);
         }
         if std::mem::take(&mut stale) {

@@ -5,6 +5,7 @@ mod decisions;
 mod groups;
 mod holds;
 mod live;
+mod login;
 mod models;
 mod monitor;
 mod playbooks;
@@ -12,6 +13,7 @@ mod reading;
 mod runs;
 mod sessions;
 mod tasks;
+mod users;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
@@ -62,6 +64,12 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(sessions::show))
         .routes(routes!(decisions::session_message))
         .routes(routes!(live::live))
+        .routes(routes!(login::code))
+        .routes(routes!(login::log_in))
+        .routes(routes!(login::log_out))
+        .routes(routes!(login::who))
+        .routes(routes!(users::list, users::add))
+        .routes(routes!(users::revoke))
         .routes(routes!(monitor::health))
         .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();
@@ -146,12 +154,27 @@ enum Refusals {
     /// The token is missing or wrong.
     #[response(status = 401)]
     Unauthorized(Problem),
+    /// The caller may not do this, or it comes from another site.
+    #[response(status = 403)]
+    Forbidden(Problem),
     /// There is no such thing.
     #[response(status = 404)]
     Missing(Problem),
     /// The state has moved on; the message says what happened.
     #[response(status = 409)]
     Conflict(Problem),
+    /// The body is too large.
+    #[response(status = 413)]
+    TooLarge(Problem),
+    /// The body is not JSON.
+    #[response(status = 415)]
+    NotJson(Problem),
+    /// The Host is not ours.
+    #[response(status = 421)]
+    Misdirected(Problem),
+    /// Too many tries.
+    #[response(status = 429)]
+    TooMany(Problem),
     /// The world does not answer right now.
     #[response(status = 503)]
     Unavailable(Problem),

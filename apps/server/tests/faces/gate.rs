@@ -18,7 +18,7 @@ async fn every_documented_route_wants_a_token() {
     let paths = api["paths"].as_object().unwrap();
     assert!(paths.len() >= 27, "{}", paths.len());
     let mut routes = 0;
-    for (path, item) in paths.iter().filter(|(path, _)| *path != "/healthz") {
+    for (path, item) in paths.iter().filter(|(path, _)| !["/healthz", "/api/login"].contains(&path.as_str())) {
         for method in item.as_object().unwrap().keys().filter(|key| ["get", "post"].contains(&key.as_str())) {
             let path = path.replace("{id}", "abc").replace("{number}", "1");
             let method: Method = method.to_uppercase().parse().unwrap();
