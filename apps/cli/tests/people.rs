@@ -9,30 +9,40 @@ use serde_json::{Value, json};
 
 /// The real server of a data directory, ended with the test.
 struct Server {
-    home: tempfile::TempDir,
+    home: Option<tempfile::TempDir>,
     process: Child,
     url: String,
 }
 
 impl Server {
     fn start() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap(), &[])
+    }
+
+    fn at(home: tempfile::TempDir, arguments: &[&str]) -> Self {
         let mut command = holdpoint(home.path());
-        let mut process = command.args(["--json", "serve"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = command.args(["--json", "serve"]).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let info: Value = serde_json::from_str(&line).unwrap();
-        Self { home, process, url: info["url"].as_str().unwrap().to_owned() }
+        Self { home: Some(home), process, url: info["url"].as_str().unwrap().to_owned() }
     }
 
     fn call(&self, arguments: &[&str]) -> Output {
-        holdpoint(self.home.path()).args(arguments).output().unwrap()
+        holdpoint(self.home.as_ref().unwrap().path()).args(arguments).output().unwrap()
     }
 
     fn said(&self, arguments: &[&str]) -> String {
         let done = self.call(arguments);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    }
+}
+
+impl Server {
+    /// Ends it; its data directory stays.
+    fn end(mut self) -> tempfile::TempDir {
+        self.home.take().unwrap()
     }
 }
 
@@ -92,4 +102,41 @@ async fn a_link_logs_a_browser_in_once_as_who_it_was_made_for() {
     }
     let nobody = server.call(&["open", "--user", "nobody"]);
     assert_eq!(nobody.status.code(), Some(2), "{}", String::from_utf8_lossy(&nobody.stderr));
+}
+
+#[tokio::test]
+async fn being_reachable_from_elsewhere_takes_a_proxy_with_tls_and_named_users() {
+    let home = tempfile::tempdir().unwrap();
+    let proxy = ["--behind-proxy", "https://hold.example"];
+    for (arguments, code) in [
+        (&["--listen", "0.0.0.0"][..], "not_encrypted"),
+        (&["--listen", "::"][..], "not_encrypted"),
+        (&proxy[..], "no_users"),
+        (&["--listen", "0.0.0.0", proxy[0], proxy[1]][..], "no_users"),
+    ] {
+        let refused = holdpoint(home.path()).args(["--json", "serve"]).args(arguments).output().unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(5), "{said}");
+        let problem: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        assert_eq!(problem["code"], code, "{said}");
+    }
+    let plain = holdpoint(home.path()).args(["serve", "--behind-proxy", "http://hold.example"]).output().unwrap();
+    assert_eq!(plain.status.code(), Some(2), "a proxy that does not encrypt is none");
+
+    let server = Server::at(home, &[]);
+    server.said(&["user", "add", "grace", "--role", "viewer"]);
+    let home = server.end();
+    let server = Server::at(home, &proxy);
+    let link = server.said(&["open", "--user", "grace"]);
+    let code = link.strip_prefix("https://hold.example/login#").unwrap();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let log_in = |origin: &str, host: &str| {
+        let request = client.post(format!("{}/api/login", server.url)).header("origin", origin).header("host", host);
+        request.json(&json!({"code": code})).send()
+    };
+    assert_eq!(log_in("http://hold.example", "hold.example").await.unwrap().status().as_u16(), 403);
+    assert_eq!(log_in("https://hold.example", "evil.test").await.unwrap().status().as_u16(), 421);
+    let answer = log_in("https://hold.example", "hold.example").await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    assert!(answer.headers()["set-cookie"].to_str().unwrap().ends_with("; Secure"));
 }

@@ -15,6 +15,7 @@ use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::metrics::Tally;
 use crate::people::{Codes, Holder, People};
+use crate::place::Place;
 use crate::problem::Failure;
 use crate::scope::{Caller, Scope};
 use crate::shelf::Shelf;
@@ -37,8 +38,8 @@ pub struct AppParts {
     pub people: People,
     /// The name the owner's decisions are written down under.
     pub user: String,
-    /// The port of 127.0.0.1 it answers on.
-    pub port: u16,
+    /// Where it answers.
+    pub place: Place,
     /// How much a live client may lag.
     pub live: LiveLimits,
 }
@@ -85,7 +86,7 @@ pub struct App {
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
     pub(crate) live: LiveLimits,
-    port: u16,
+    pub(crate) place: Arc<Place>,
 }
 
 impl App {
@@ -110,14 +111,14 @@ impl App {
             watchers: Door::new(),
             tally,
             live: parts.live,
-            port: parts.port,
+            place: Arc::new(parts.place),
         }
     }
 
-    /// Where it answers.
+    /// Where it answers programs on this machine.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.place.url()
     }
 
     /// Who comes with this; nobody where it is no token and no session of ours. Looked up anew each time, so that what
@@ -156,16 +157,6 @@ impl App {
             return self.token.mark().filter(|_| caller.scope == Scope::Owner).map(Holder::Owner);
         }
         self.people.role(user).map(|_| Holder::User(user.to_owned()))
-    }
-
-    /// Whether a Host is one of our own names.
-    pub(crate) fn is_own_host(&self, host: &str) -> bool {
-        let own = ["127.0.0.1", "localhost", "[::1]"];
-        own.iter().any(|name| {
-            let rest = host.get(name.len()..);
-            host.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-                && rest.and_then(|rest| rest.strip_prefix(':')).is_some_and(|port| port == self.port.to_string())
-        })
     }
 
     /// Reads from the store on a thread that may block.

@@ -14,6 +14,7 @@ use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::home::Home;
 use crate::people::People;
+use crate::place::Place;
 
 /// What differs from server to server.
 pub(crate) struct Wishes {
@@ -25,7 +26,7 @@ pub(crate) struct Wishes {
     pub(crate) program: PathBuf,
     pub(crate) agents: usize,
     pub(crate) user: String,
-    pub(crate) port: u16,
+    pub(crate) place: Place,
 }
 
 /// Opens the database and starts the engine. Blocks.
@@ -62,7 +63,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         agent_token: TokenFile::new(wishes.agent_token),
         people: wishes.people,
         user: wishes.user,
-        port: wishes.port,
+        place: wishes.place,
         live: LiveLimits::default(),
     }))
 }

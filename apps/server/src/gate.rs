@@ -143,24 +143,23 @@ fn check_host(app: &App, parts: &Parts) -> Result<(), Failure> {
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     let named = parts.uri.authority().map(axum::http::uri::Authority::as_str);
-    let ours = host.is_some_and(|host| app.is_own_host(host)) && named.is_none_or(|named| app.is_own_host(named));
+    let ours =
+        host.is_some_and(|host| app.place.is_own_host(host)) && named.is_none_or(|named| app.place.is_own_host(named));
     if ours && hosts.next().is_none() {
         return Ok(());
     }
-    let hint = format!("use {}", app.url());
+    let hint = format!("use {}", app.place.public_url());
     Err(Failure::new(Fault::Misdirected, "foreign_host", "this server does not answer for that Host", hint))
 }
 
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let own = |origin: &HeaderValue| {
-        origin.to_str().ok().and_then(|text| text.strip_prefix("http://")).is_some_and(|host| app.is_own_host(host))
-    };
+    let own = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| app.place.is_own_origin(origin));
     if origins.all(own) {
         return Ok(());
     }
     let message = "requests from other sites are not taken";
-    Err(Failure::new(Fault::Forbidden, "foreign_origin", message, format!("open {} itself", app.url())))
+    Err(Failure::new(Fault::Forbidden, "foreign_origin", message, format!("open {} itself", app.place.public_url())))
 }
 
 fn check_query(parts: &Parts) -> Result<(), Failure> {

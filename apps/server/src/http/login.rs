@@ -30,7 +30,7 @@ pub(super) async fn code(
         Failure::user("user", "no_such_user", message, "see `holdpoint user list` for the users there are")
     })?;
     let code = app.codes.give(holder, Instant::now());
-    let url = format!("{}/login#{code}", app.url());
+    let url = format!("{}/login#{code}", app.place.public_url());
     Ok(Json(LoginCodeView { code, url, user, expires_in_seconds: CODE_LIFE.as_secs() }))
 }
 
@@ -91,7 +91,7 @@ fn me(caller: &Caller) -> MeView {
 
 /// Sent back by the browser to this host only, never from another site's page, and readable by no script.
 fn set_cookie(app: &App, secret: &str, seconds: i64) -> HeaderMap {
-    let secure = if app.url().starts_with("https://") { "; Secure" } else { "" };
+    let secure = if app.place.is_encrypted() { "; Secure" } else { "" };
     let text = format!("{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
     let value = HeaderValue::from_str(&text).expect("hex digits and our own words are a header");
     HeaderMap::from_iter([(header::SET_COOKIE, value)])
