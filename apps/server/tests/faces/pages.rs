@@ -1,6 +1,7 @@
 //! The dashboard's files and the figures for monitors.
 
 use crate::common::{AGENT_TOKEN, Bench, TOKEN, answer};
+use crate::live;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -64,6 +65,9 @@ async fn figures_need_a_token_and_say_what_is_there() {
     }
     assert!(!text.contains("holdpoint_decisions_total{"), "{text}");
     assert!(!text.contains(run["id"].as_str().unwrap()) && !text.contains("add a page"), "{text}");
+    let mut socket = live::open(&bench, "", &[("authorization", format!("Bearer {TOKEN}"))]).await.unwrap();
+    live::next(&mut socket).await.unwrap();
+    assert!(figures().await.contains("\nholdpoint_live_clients 1\n"));
     let (status, _) = bench.decide(&run, json!({"decision": "approve"})).await;
     assert_eq!(status, StatusCode::OK);
     let text = figures().await;
