@@ -8,9 +8,10 @@ use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
     BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView,
-    MessageRequest, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewRun, OverturnRequest, PauseRequest,
-    PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView,
-    SpendCall, TaskMerge, TaskRunView, TaskUpdate, VariantsRequest, WhyView,
+    LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun,
+    NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges,
+    ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
+    VariantsRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -247,6 +248,22 @@ impl Client {
 
     pub(crate) async fn respawn_task(&self, task: &str, update: &TaskUpdate) -> Result<TaskRunView, Failure> {
         self.post(&of_task(task, "/respawn"), update).await
+    }
+
+    pub(crate) async fn login_code(&self, wish: &NewLoginCode) -> Result<LoginCodeView, Failure> {
+        self.post("/api/login-codes", wish).await
+    }
+
+    pub(crate) async fn users(&self) -> Result<Vec<UserView>, Failure> {
+        self.get("/api/users").await
+    }
+
+    pub(crate) async fn add_user(&self, new: &NewUser) -> Result<NewUserView, Failure> {
+        self.post("/api/users", new).await
+    }
+
+    pub(crate) async fn revoke_user(&self, name: &str) -> Result<UserView, Failure> {
+        self.post(&format!("/api/users/{}/revoke", escape(name)), &serde_json::json!({})).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {

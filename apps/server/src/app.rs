@@ -5,15 +5,19 @@ use std::time::Duration;
 
 use domain::RunId;
 use engine::{Engine, Store, StoreError};
+use jiff::Timestamp;
 use store::Diary;
 use wire::Fault;
 
 use crate::channels::Channels;
 use crate::config::Setup;
-use crate::gate::TokenFile;
+use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
+use crate::metrics::Tally;
+use crate::people::{Codes, Holder, People};
+use crate::place::Place;
 use crate::problem::Failure;
-use crate::scope::Scope;
+use crate::scope::{Caller, Scope};
 use crate::shelf::Shelf;
 
 /// What an [`App`] is made of.
@@ -30,10 +34,12 @@ pub struct AppParts {
     pub token: TokenFile,
     /// The token of agents that speak for the owner: it reads and starts runs, and decides nothing.
     pub agent_token: TokenFile,
-    /// The name decisions are written down under.
+    /// Who else may come in.
+    pub people: People,
+    /// The name the owner's decisions are written down under.
     pub user: String,
-    /// The port of 127.0.0.1 it answers on.
-    pub port: u16,
+    /// Where it answers.
+    pub place: Place,
     /// How much a live client may lag.
     pub live: LiveLimits,
 }
@@ -72,10 +78,15 @@ pub struct App {
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
     agent_token: Arc<TokenFile>,
+    pub(crate) people: Arc<People>,
+    pub(crate) codes: Arc<Codes>,
     pub(crate) user: Arc<str>,
     pub(crate) door: Door,
+    /// Live clients, who are also inside the door.
+    pub(crate) watchers: Door,
+    pub(crate) tally: Arc<Tally>,
     pub(crate) live: LiveLimits,
-    port: u16,
+    pub(crate) place: Arc<Place>,
 }
 
 impl App {
@@ -83,6 +94,7 @@ impl App {
     #[must_use]
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
+        let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
@@ -92,35 +104,59 @@ impl App {
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),
+            people: Arc::new(parts.people),
+            codes: Arc::new(Codes::default()),
             user: parts.user.into(),
             door,
+            watchers: Door::new(),
+            tally,
             live: parts.live,
-            port: parts.port,
+            place: Arc::new(parts.place),
         }
     }
 
-    /// Where it answers.
+    /// Where it answers programs on this machine.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.place.url()
     }
 
-    /// What a token may do; nothing where it is no token of ours.
-    pub(crate) fn scope_of(&self, given: &str) -> Option<Scope> {
-        if self.token.admits(given) {
-            return Some(Scope::Owner);
+    /// Who comes with this; nobody where it is no token and no session of ours. Looked up anew each time, so that what
+    /// was taken back stops working at once.
+    pub(crate) fn caller(&self, given: &Given) -> Option<Caller> {
+        let owner = |scope| Some(Caller { name: Arc::clone(&self.user), scope });
+        match given {
+            Given::Token(text) if self.token.admits(text) => owner(Scope::Owner),
+            Given::Token(text) if self.agent_token.admits(text) => owner(Scope::Agent),
+            Given::Token(text) => {
+                let (name, role) = self.people.with_token(text)?;
+                Some(Caller { name: name.into(), scope: Scope::User(role) })
+            }
+            Given::Session(secret) => self.caller_of(&self.people.session(secret, Timestamp::now())?),
         }
-        self.agent_token.admits(given).then_some(Scope::Agent)
     }
 
-    /// Whether a Host is one of our own names.
-    pub(crate) fn is_own_host(&self, host: &str) -> bool {
-        let own = ["127.0.0.1", "localhost", "[::1]"];
-        own.iter().any(|name| {
-            let rest = host.get(name.len()..);
-            host.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-                && rest.and_then(|rest| rest.strip_prefix(':')).is_some_and(|port| port == self.port.to_string())
-        })
+    /// Who a login is for, if it is still good for anybody.
+    pub(crate) fn caller_of(&self, holder: &Holder) -> Option<Caller> {
+        match holder {
+            // Who replaces the owner's token ends what was done with it.
+            Holder::Owner(mark) => {
+                let same = self.token.mark().as_ref() == Some(mark);
+                same.then(|| Caller { name: Arc::clone(&self.user), scope: Scope::Owner })
+            }
+            Holder::User(name) => {
+                let role = self.people.role(name)?;
+                Some(Caller { name: name.as_str().into(), scope: Scope::User(role) })
+            }
+        }
+    }
+
+    /// The login of a user, as far as the caller may let them in: the owner only by the owner's own token.
+    pub(crate) fn holder(&self, user: &str, caller: &Caller) -> Option<Holder> {
+        if *self.user == *user {
+            return self.token.mark().filter(|_| caller.scope == Scope::Owner).map(Holder::Owner);
+        }
+        self.people.role(user).map(|_| Holder::User(user.to_owned()))
     }
 
     /// Reads from the store on a thread that may block.

@@ -13,17 +13,20 @@ use crate::app::{App, AppParts, LiveLimits};
 use crate::config::Setup;
 use crate::gate::TokenFile;
 use crate::home::Home;
+use crate::people::People;
+use crate::place::Place;
 
 /// What differs from server to server.
 pub(crate) struct Wishes {
     pub(crate) token: PathBuf,
     pub(crate) agent_token: PathBuf,
+    pub(crate) people: People,
     pub(crate) setup: Setup,
     pub(crate) forge: ForgeSettings,
     pub(crate) program: PathBuf,
     pub(crate) agents: usize,
     pub(crate) user: String,
-    pub(crate) port: u16,
+    pub(crate) place: Place,
 }
 
 /// Opens the database and starts the engine. Blocks.
@@ -58,8 +61,9 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         setup: wishes.setup,
         token: TokenFile::new(wishes.token),
         agent_token: TokenFile::new(wishes.agent_token),
+        people: wishes.people,
         user: wishes.user,
-        port: wishes.port,
+        place: wishes.place,
         live: LiveLimits::default(),
     }))
 }

@@ -1,5 +1,5 @@
-//! The gate every request passes, in this order: Host, Origin, no token in the address, token and what it
-//! may do, JSON, size.
+//! The gate every request passes, in this order: Host, Origin, no token in the address, who it is and what they may
+//! do, JSON, size.
 //!
 //! A page of a foreign site can make a browser send requests here, and by rebinding a name even make them look
 //! local; so the Host is checked before anything else, and nothing is ever allowed by address alone.
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -19,8 +19,10 @@ use subtle::ConstantTimeEq as _;
 use wire::Fault;
 
 use crate::App;
+use crate::pages;
+use crate::people::Mark;
 use crate::problem::Failure;
-use crate::scope::Scope;
+use crate::scope::{Caller, Scope};
 
 /// The longest body.
 pub(crate) const MAX_BODY: usize = 1024 * 1024;
@@ -41,6 +43,12 @@ impl TokenFile {
         Self { path }
     }
 
+    /// The token's mark, by which it is seen that it was replaced.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        let token = std::fs::read(&self.path).ok()?;
+        Some(token.trim_ascii()).filter(|token| !token.is_empty()).map(Mark::of)
+    }
+
     /// Whether a text is the token. Takes the same time for every wrong one.
     #[must_use]
     pub fn admits(&self, given: &str) -> bool {
@@ -52,9 +60,17 @@ impl TokenFile {
     }
 }
 
-/// The token a request came with, for connections that outlive it.
+/// Name of the cookie a browser is logged in with.
+pub(crate) const COOKIE: &str = "holdpoint";
+
+/// What a request came with, for connections that outlive it.
 #[derive(Clone)]
-pub(crate) struct Given(pub(crate) Arc<str>);
+pub(crate) enum Given {
+    /// A token, said on purpose.
+    Token(Arc<str>),
+    /// A session, sent along by a browser.
+    Session(Arc<str>),
+}
 
 /// Lets a request through, or says why not.
 pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -70,7 +86,12 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
 fn guarded(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let nothing = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(nothing);
     response
 }
 
@@ -79,14 +100,12 @@ async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
     check_host(app, &parts)?;
     check_origin(app, &parts.headers)?;
     check_query(&parts)?;
-    if parts.uri.path() == "/healthz" {
+    if parts.uri.path() == "/healthz" || pages::is_page(&parts.method, parts.uri.path()) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
-    let (given, scope) = check_token(app, &parts.headers)?;
-    scope.check_route(&parts.method, parts.uri.path())?;
-    parts.extensions.insert(Given(given));
-    parts.extensions.insert(scope);
-    parts.extensions.insert(Actor { name: app.user.to_string(), channel: channel(scope, &parts.headers).to_owned() });
+    if !is_login(&parts) {
+        identify(app, &mut parts)?;
+    }
     if matches!(parts.method, Method::GET | Method::HEAD) {
         return Ok(Request::from_parts(parts, Body::empty()));
     }
@@ -103,28 +122,44 @@ async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }
 
+/// The one change for which nobody has to be known: it is how a browser becomes known.
+fn is_login(parts: &Parts) -> bool {
+    parts.method == Method::POST && parts.uri.path() == "/api/login"
+}
+
+fn identify(app: &App, parts: &mut Parts) -> Result<(), Failure> {
+    let (given, caller) = check_caller(app, &parts.headers)?;
+    let matched = parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+    caller.scope.check_route(&parts.method, parts.uri.path(), matched)?;
+    let channel = channel(&given, caller.scope, &parts.headers).to_owned();
+    parts.extensions.insert(Actor { name: caller.name.to_string(), channel });
+    parts.extensions.insert(caller.scope);
+    parts.extensions.insert(caller);
+    parts.extensions.insert(given);
+    Ok(())
+}
+
 fn check_host(app: &App, parts: &Parts) -> Result<(), Failure> {
     let mut hosts = parts.headers.get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     let named = parts.uri.authority().map(axum::http::uri::Authority::as_str);
-    let ours = host.is_some_and(|host| app.is_own_host(host)) && named.is_none_or(|named| app.is_own_host(named));
+    let ours =
+        host.is_some_and(|host| app.place.is_own_host(host)) && named.is_none_or(|named| app.place.is_own_host(named));
     if ours && hosts.next().is_none() {
         return Ok(());
     }
-    let hint = format!("use {}", app.url());
+    let hint = format!("use {}", app.place.public_url());
     Err(Failure::new(Fault::Misdirected, "foreign_host", "this server does not answer for that Host", hint))
 }
 
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Failure> {
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let own = |origin: &HeaderValue| {
-        origin.to_str().ok().and_then(|text| text.strip_prefix("http://")).is_some_and(|host| app.is_own_host(host))
-    };
+    let own = |origin: &HeaderValue| origin.to_str().is_ok_and(|origin| app.place.is_own_origin(origin));
     if origins.all(own) {
         return Ok(());
     }
     let message = "requests from other sites are not taken";
-    Err(Failure::new(Fault::Forbidden, "foreign_origin", message, format!("open {} itself", app.url())))
+    Err(Failure::new(Fault::Forbidden, "foreign_origin", message, format!("open {} itself", app.place.public_url())))
 }
 
 fn check_query(parts: &Parts) -> Result<(), Failure> {
@@ -138,14 +173,44 @@ fn check_query(parts: &Parts) -> Result<(), Failure> {
     Err(Failure::new(Fault::User, "token_in_query", message, "send it as `Authorization: Bearer …`; replace this one"))
 }
 
-fn check_token(app: &App, headers: &HeaderMap) -> Result<(Arc<str>, Scope), Failure> {
+fn check_caller(app: &App, headers: &HeaderMap) -> Result<(Given, Caller), Failure> {
     let refuse = |message: &str| {
-        let hint = "send `Authorization: Bearer …` with the text of the file `token` in the data directory";
+        let hint = "in a browser, log in with `holdpoint open`; else send `Authorization: Bearer …` with the text of the \
+                    file `token` in the data directory";
         Failure::new(Fault::Unauthorized, "unauthorized", message, hint)
     };
-    let given = bearer(headers).or_else(|| protocol_token(headers)).ok_or_else(|| refuse("the token is missing"))?;
-    let scope = app.scope_of(given).ok_or_else(|| refuse("the token is wrong"))?;
-    Ok((given.into(), scope))
+    let token = bearer(headers).or_else(|| protocol_token(headers)).map(|token| Given::Token(token.into()));
+    let given = match token {
+        Some(given) => given,
+        None => {
+            let secret = cookie(headers).ok_or_else(|| refuse("the token is missing"))?;
+            if !is_own_page(headers) {
+                return Err(refuse("a login counts only for requests of our own pages"));
+            }
+            Given::Session(secret.into())
+        }
+    };
+    let message = match given {
+        Given::Token(_) => "the token is wrong",
+        Given::Session(_) => "the login has ended",
+    };
+    let caller = app.caller(&given).ok_or_else(|| refuse(message))?;
+    Ok((given, caller))
+}
+
+/// Browsers send cookies along with whatever a page of the same host asks for, whichever port it came from; so the
+/// browser must also say that the page is ours. An Origin that is not was refused before.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin")
+}
+
+/// The session among the cookies; none where there are two, because one of them was set by somebody else.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut ours = pairs.filter(|(name, _)| *name == COOKIE).map(|(_, secret)| secret);
+    let secret = ours.next().filter(|secret| !secret.is_empty());
+    if ours.next().is_none() { secret } else { None }
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -169,9 +234,11 @@ fn check_json(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 /// Which face a request came through. It is only written down: no right hangs on it.
-fn channel(scope: Scope, headers: &HeaderMap) -> &'static str {
-    if scope == Scope::Agent {
-        return "mcp";
+fn channel(given: &Given, scope: Scope, headers: &HeaderMap) -> &'static str {
+    match (given, scope) {
+        (_, Scope::Agent) => return "mcp",
+        (Given::Session(_), Scope::Owner | Scope::User(_)) => return "web",
+        (Given::Token(_), Scope::Owner | Scope::User(_)) => {}
     }
     const FACES: &[&str] = &["cli", "demo", "tui", "web", "vscode", "mcp"];
     let said = headers.get("holdpoint-channel").and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -9,6 +9,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use wire::ServerInfo;
 
+use crate::people::new_secret;
+
 /// A data directory that this process alone serves.
 pub struct Home {
     path: PathBuf,
@@ -59,6 +61,12 @@ impl Home {
         self.path.join("holdpoint.db")
     }
 
+    /// Where users and logins are kept.
+    #[must_use]
+    pub fn people(&self) -> PathBuf {
+        self.path.join("people.json")
+    }
+
     /// Where conversations are kept.
     #[must_use]
     pub fn conversations(&self) -> PathBuf {
@@ -84,7 +92,7 @@ impl Home {
     fn token_in(&self, name: &str) -> Result<PathBuf, HomeError> {
         let path = self.path.join(name);
         if !usable_token(&path)? {
-            self.replace(&path, new_token().as_bytes())?;
+            replace(&path, new_secret().as_bytes())?;
         }
         Ok(path)
     }
@@ -92,7 +100,7 @@ impl Home {
     /// Says where the server is.
     pub fn announce(&self, info: &ServerInfo) -> Result<(), HomeError> {
         let text = serde_json::to_string(info).expect("three plain fields always serialise");
-        self.replace(&self.path.join("server.json"), text.as_bytes())
+        replace(&self.path.join("server.json"), text.as_bytes())
     }
 
     /// Takes the word back, unless it is another's by now.
@@ -102,16 +110,18 @@ impl Home {
             let _ = std::fs::remove_file(self.path.join("server.json"));
         }
     }
+}
 
-    fn replace(&self, path: &Path, content: &[u8]) -> Result<(), HomeError> {
-        let new = path.with_extension("new");
-        let at = |source| HomeError::File { path: path.to_owned(), source };
-        let mut file = open_private(&new, OpenOptions::new().create(true).truncate(true).write(true))?;
-        file.set_permissions(Permissions::from_mode(0o600)).map_err(at)?;
-        file.write_all(content).and_then(|()| file.sync_all()).map_err(at)?;
-        std::fs::rename(&new, path).map_err(at)?;
-        File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(at)
-    }
+/// Replaces a file of the data directory: a crash leaves the old one or the new one.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), HomeError> {
+    let new = path.with_extension("new");
+    let at = |source| HomeError::File { path: path.to_owned(), source };
+    let mut file = open_private(&new, OpenOptions::new().create(true).truncate(true).write(true))?;
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(at)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(at)?;
+    std::fs::rename(&new, path).map_err(at)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at)
 }
 
 /// What `server.json` says, if it can be read.
@@ -119,7 +129,7 @@ fn read_server(home: &Path) -> Option<ServerInfo> {
     serde_json::from_slice(&std::fs::read(home.join("server.json")).ok()?).ok()
 }
 
-fn open_private(path: &Path, options: &mut OpenOptions) -> Result<File, HomeError> {
+pub(crate) fn open_private(path: &Path, options: &mut OpenOptions) -> Result<File, HomeError> {
     let opened = options.mode(0o600).custom_flags(nofollow()).open(path);
     opened.map_err(|source| HomeError::File { path: path.to_owned(), source })
 }
@@ -142,10 +152,6 @@ fn usable_token(path: &Path) -> Result<bool, HomeError> {
     let mut text = String::new();
     let read = file.take(128).read_to_string(&mut text);
     Ok(read.is_ok() && text.trim_end().len() == 64 && text.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
-fn new_token() -> String {
-    rand::random::<[u8; 32]>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

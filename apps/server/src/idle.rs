@@ -36,6 +36,14 @@ impl Door {
         Some(Visit { door: self.clone() })
     }
 
+    /// How many are inside.
+    pub(crate) fn inside(&self) -> usize {
+        match self.inside.load(Ordering::SeqCst) {
+            CLOSED => 0,
+            inside => inside,
+        }
+    }
+
     /// Closes the door if nobody is inside.
     pub(crate) fn close(&self) -> bool {
         self.inside.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst).is_ok()

@@ -85,6 +85,7 @@ impl Watch {
                     if heard.elapsed() > self.app.live.ping * 3 {
                         return Err(Leave::Gone);
                     }
+                    self.check()?;
                     self.push(socket, Message::Ping(axum::body::Bytes::new())).await?;
                 }
             }
@@ -242,11 +243,17 @@ impl Watch {
     }
 
     async fn send(&self, socket: &mut WebSocket, message: &LiveMessage) -> Result<(), Leave> {
-        if self.app.scope_of(&self.token.0).is_none() {
-            return Err(Leave::Say(close_code::POLICY, "the token was replaced"));
-        }
+        self.check()?;
         let text = serde_json::to_string(message).expect("live messages have text keys only");
         self.push(socket, Message::Text(text.into())).await
+    }
+
+    /// Whoever watches may still do so.
+    fn check(&self) -> Result<(), Leave> {
+        match self.app.caller(&self.token) {
+            Some(_) => Ok(()),
+            None => Err(Leave::Say(close_code::POLICY, "the token or login was taken back")),
+        }
     }
 
     async fn push(&self, socket: &mut WebSocket, message: Message) -> Result<(), Leave> {

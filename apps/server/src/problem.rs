@@ -7,6 +7,8 @@ use domain::{Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
+use crate::home::HomeError;
+
 /// A problem and whose fault it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
@@ -40,7 +42,7 @@ impl Failure {
         self
     }
 
-    fn retry_after(mut self, seconds: u32) -> Self {
+    pub(crate) fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
@@ -66,6 +68,13 @@ impl IntoResponse for Failure {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        let hint = "see whether the disk of the data directory is full or read-only; nothing was changed";
+        Self::new(Fault::World, "home_unusable", error.to_string(), hint)
     }
 }
 

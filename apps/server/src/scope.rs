@@ -1,40 +1,69 @@
 //! What a token may do. The owner's may do everything. The agents' may look and start runs, and decides nothing: not
 //! now, and not beforehand by starting a run with a gate open that its owner keeps closed.
 
+use std::sync::Arc;
+
 use axum::http::Method;
 use domain::{Gate, RunConfig, Start, TrustKey};
-use wire::{Fault, NewRun};
+use wire::{Fault, NewRun, Role};
 
 use crate::config::Setup;
 use crate::from_wire;
 use crate::problem::Failure;
+use crate::rights::{self, Right};
 
 /// The only changes the agents' token can ask for; a route that is not here is refused.
 const STARTING: &[&str] = &["/api/runs", "/api/workflows", "/api/runs/estimate", "/api/workflows/estimate"];
 
-/// What a token may do.
+/// Who asks for something.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    /// The name decisions are written down under.
+    pub(crate) name: Arc<str>,
+    /// What they may do.
+    pub(crate) scope: Scope,
+}
+
+/// What somebody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The file `token`: everything.
     Owner,
     /// The file `mcp-token`: reading, and starting runs within the owner's settings.
     Agent,
+    /// A user's token or login.
+    User(Role),
 }
 
 impl Scope {
-    /// Refuses a request that is beyond the token, before anything looks at what it says.
-    pub(crate) fn check_route(self, method: &Method, path: &str) -> Result<(), Failure> {
-        let reading = matches!(*method, Method::GET | Method::HEAD);
-        if self == Self::Owner || reading || (*method == Method::POST && STARTING.contains(&path)) {
-            return Ok(());
+    /// The word used in views.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Owner => Role::Admin.word(),
+            Self::Agent => "agent",
+            Self::User(role) => role.word(),
         }
-        Err(missing("this token may read and start runs, but decides nothing"))
+    }
+
+    /// Refuses a request that is beyond the caller, before anything looks at what it says. `matched` is the route as it
+    /// is documented.
+    pub(crate) fn check_route(self, method: &Method, path: &str, matched: Option<&str>) -> Result<(), Failure> {
+        let needed = rights::needed(method, matched);
+        let reading = matches!(*method, Method::GET | Method::HEAD);
+        match self {
+            Self::Owner => Ok(()),
+            Self::Agent if reading && needed == Right::Look => Ok(()),
+            Self::Agent if *method == Method::POST && STARTING.contains(&path) => Ok(()),
+            Self::Agent => Err(missing("this token may read and start runs, but decides nothing")),
+            Self::User(role) => needed.check(role),
+        }
     }
 
     /// Refuses a start that is freer than one of which nothing was said.
     pub(crate) async fn check_start(self, setup: &Setup, new: &NewRun, start: &Start) -> Result<(), Failure> {
-        if self == Self::Owner {
-            return Ok(());
+        match self {
+            Self::Owner | Self::User(_) => return Ok(()),
+            Self::Agent => {}
         }
         let unsaid = NewRun {
             trust: std::collections::BTreeMap::new(),
@@ -97,13 +126,13 @@ mod tests {
 
     #[test]
     fn an_agents_token_reads_and_starts_and_does_nothing_else() {
-        let may = |method: Method, path: &str| Scope::Agent.check_route(&method, path).is_ok();
+        let may = |method: Method, path: &str| Scope::Agent.check_route(&method, path, Some(path)).is_ok();
         assert!(may(Method::GET, "/api/runs/abc/diff") && may(Method::HEAD, "/api/holds"));
         assert!(may(Method::POST, "/api/runs") && may(Method::POST, "/api/workflows"));
         for path in ["/api/runs/abc/decide", "/api/runs/", "/api/runs/batch", "/api/x", "/api/%72uns"] {
             assert!(!may(Method::POST, path), "{path}");
         }
         assert!(!may(Method::DELETE, "/api/runs") && !may(Method::PUT, "/api/runs"));
-        assert!(Scope::Owner.check_route(&Method::POST, "/api/runs/abc/decide").is_ok());
+        assert!(Scope::Owner.check_route(&Method::POST, "/api/runs/abc/decide", None).is_ok());
     }
 }

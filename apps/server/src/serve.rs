@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::compose::{Wishes, compose, user};
 use crate::config::{SettingsError, Setup};
 use crate::home::{Home, HomeError};
 use crate::http::router;
+use crate::people::People;
+use crate::place::{self, Missing, Place, Proxy};
 use crate::problem::store_problem;
 
 /// Called once the server answers.
@@ -32,6 +34,10 @@ pub struct Settings {
     pub home: PathBuf,
     /// The port; `ORCHESTRATOR_PORT` or a free one unless said.
     pub port: Option<u16>,
+    /// The address to listen on; this machine only unless said.
+    pub listen: Option<IpAddr>,
+    /// The proxy that encrypts, as browsers see it.
+    pub proxy: Option<Proxy>,
     /// Ends by itself after so long with nothing to do.
     pub idle_exit: Option<Duration>,
     /// Agents and checks at once.
@@ -67,6 +73,12 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// Others could read along.
+    #[error("the server would be reachable from elsewhere at {0} without encryption")]
+    Unencrypted(IpAddr),
+    /// All who come would be one.
+    #[error("the server would be reachable from elsewhere, and nobody is named who may use it")]
+    NobodyNamed,
     /// The database.
     #[error("{0}")]
     Store(#[from] StoreError),
@@ -102,6 +114,15 @@ impl ServeError {
                 ("port_in_use", "choose another with ORCHESTRATOR_PORT, or leave it out for a free one")
             }
             Self::Listen { .. } => ("port_refused", "choose a port above 1023, or leave it out for a free one"),
+            Self::Unencrypted(_) => (
+                "not_encrypted",
+                "put a proxy with TLS before it and say its address: `--behind-proxy https://NAME`; or leave out \
+                 `--listen` and use an ssh tunnel",
+            ),
+            Self::NobodyNamed => (
+                "no_users",
+                "start it without `--listen` and `--behind-proxy`, and let people in with `holdpoint user add`",
+            ),
             Self::Store(error) => return store_problem(error),
             Self::System(_) => ("system", "see the message; the server's log may say more"),
         };
@@ -113,21 +134,29 @@ impl ServeError {
 pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let home = Home::take(&settings.home)?;
     let (token, agent_token) = (home.token()?, home.agent_token()?);
+    let people = People::open(home.people())?;
+    let ip = settings.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let users = people.users(Timestamp::now()).len();
+    place::check(ip, settings.proxy.as_ref(), users).map_err(|missing| match missing {
+        Missing::Encryption => ServeError::Unencrypted(ip),
+        Missing::Users => ServeError::NobodyNamed,
+    })?;
     let setup = Setup::read(home.path(), &settings.environment)?;
     let port = wished_port(&settings)?;
     // Bound before the engine starts: a server that nobody can reach must not begin to work.
-    let listener = listen(port).await?;
-    let port = listener.local_addr().map_err(ServeError::System)?.port();
+    let listener = listen(ip, port).await?;
+    let address = listener.local_addr().map_err(ServeError::System)?;
     let signals = Signals::new().map_err(ServeError::System)?;
     let wishes = Wishes {
         token,
         agent_token,
+        people,
         setup,
         forge: runner::ForgeSettings::read(&settings.environment),
         program: settings.program,
         agents: settings.agents,
         user: user(&settings.environment),
-        port,
+        place: Place::new(address, settings.proxy),
     };
     // Blocks for as long as the database takes to open; there is nobody else to serve yet.
     let app = compose(&home, wishes)?;
@@ -159,9 +188,8 @@ fn wished_port(settings: &Settings) -> Result<u16, SettingsError> {
     }
 }
 
-/// Only ever this machine: anything wider needs more than a token file.
-async fn listen(port: u16) -> Result<TcpListener, ServeError> {
-    let bound = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await;
+async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener, ServeError> {
+    let bound = TcpListener::bind(SocketAddr::from((ip, port))).await;
     bound.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => ServeError::PortInUse(port),
         _ => ServeError::Listen { port, source },

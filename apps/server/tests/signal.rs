@@ -14,6 +14,8 @@ async fn sigterm_ends_the_server_and_takes_its_word_back() {
     let settings = Settings {
         home: folder.path().to_owned(),
         port: None,
+        listen: None,
+        proxy: None,
         idle_exit: None,
         agents: 1,
         ready: Some(Box::new(move |info| tell.send(info.clone()).unwrap())),

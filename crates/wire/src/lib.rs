@@ -9,6 +9,7 @@ mod exit;
 mod goal;
 mod live;
 mod model;
+mod people;
 mod problem;
 mod request;
 mod session;
@@ -24,6 +25,10 @@ pub use live::{LiveMessage, LiveName};
 pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
     ProviderView, RoleModelsView, TestSpendView,
+};
+pub use people::{
+    HealthView, LoginCodeView, LoginRequest, LogoutRequest, LogoutView, MeView, NewLoginCode, NewUser, NewUserView,
+    Role, UserView,
 };
 pub use problem::{Fault, Problem};
 pub use request::{

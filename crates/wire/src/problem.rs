@@ -35,6 +35,8 @@ pub enum Fault {
     Conflict,
     /// The request is too large.
     TooLarge,
+    /// Too many requests of this kind.
+    TooMany,
     /// The body is not JSON.
     MediaType,
     /// The Host header is not ours.
@@ -60,6 +62,7 @@ impl Fault {
             Self::TooLarge => 413,
             Self::MediaType => 415,
             Self::Misdirected => 421,
+            Self::TooMany => 429,
             Self::Bug => 500,
             Self::World => 503,
             Self::Storage => 507,
@@ -71,7 +74,7 @@ impl Fault {
     pub fn exit_code_of_status(status: u16) -> ExitCode {
         match status {
             400 | 404 | 413 | 415 | 422 => ExitCode::Usage,
-            401 | 403 | 421 | 503 | 507 => ExitCode::Unavailable,
+            401 | 403 | 421 | 429 | 503 | 507 => ExitCode::Unavailable,
             _ => ExitCode::Failed,
         }
     }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use domain::{Command, Decide, Decision, Effect, Outcome, Run, RunId};
 use engine::{EffectRunner, Engine, Job, Store};
 use runner::{Activity, ReadError, RunDiff};
-use server::{App, AppParts, LiveLimits, Reading, Setup, Shelf, TokenFile, router};
+use server::{App, AppParts, LiveLimits, People, Place, Reading, Setup, Shelf, TokenFile, router};
 use store::Sqlite;
 use testkit::{agree, samples};
 use tokio::sync::{broadcast, oneshot};
@@ -134,8 +134,9 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
         setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
         agent_token: TokenFile::new(folder.join("mcp-token")),
+        people: People::open(folder.join("people.json"))?,
         user: "ada".to_owned(),
-        port: address.port(),
+        place: Place::loopback(address.port()),
         live: LiveLimits::default(),
     });
     let serving = tokio::spawn(async move { axum::serve(listener, router(app)).await });

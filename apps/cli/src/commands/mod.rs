@@ -22,6 +22,7 @@ mod list;
 mod log;
 mod mcp;
 mod model;
+mod open;
 mod overturn;
 mod pause;
 mod plan;
@@ -33,6 +34,7 @@ mod serve;
 mod show;
 mod task;
 mod tell;
+mod user;
 mod verify;
 mod watch;
 mod why;
@@ -119,6 +121,11 @@ pub(crate) enum Command {
     /// Look at playbooks, the project's own too
     #[command(subcommand)]
     Playbook(playbook::Action),
+    /// Open the dashboard in a browser, logged in
+    Open(open::Arguments),
+    /// Let people in: viewers, reviewers, admins
+    #[command(subcommand)]
+    User(user::Action),
     /// Let an agent refine requests, start runs and watch them, over MCP
     Mcp(mcp::Arguments),
     /// Run the server
@@ -210,6 +217,8 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Task(action) => task::run(action, session).await,
         Command::Model(action) => model::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
+        Command::Open(arguments) => open::run(arguments, session).await,
+        Command::User(action) => user::run(action, session).await,
         Command::Mcp(arguments) => mcp::run(&arguments, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,
         Command::Doctor => doctor::run(session).await,

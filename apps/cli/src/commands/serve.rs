@@ -16,9 +16,15 @@ use crate::{failure::Failure, home::Home, session::Session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Port on 127.0.0.1; ORCHESTRATOR_PORT or any free one unless said
+    /// Port; ORCHESTRATOR_PORT or any free one unless said
     #[arg(long)]
     port: Option<u16>,
+    /// Address to listen on, instead of 127.0.0.1; needs --behind-proxy and users
+    #[arg(long, value_name = "IP")]
+    listen: Option<std::net::IpAddr>,
+    /// A proxy with TLS is in front, as browsers see it: https://NAME; needs users
+    #[arg(long, value_name = "URL")]
+    behind_proxy: Option<server::Proxy>,
     /// Minutes with nothing to do after which the server ends by itself
     #[arg(long, value_name = "MINUTES")]
     idle_exit: Option<u64>,
@@ -64,6 +70,8 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
     Ok(Settings {
         home: session.home.path().to_owned(),
         port: arguments.port,
+        listen: arguments.listen,
+        proxy: arguments.behind_proxy.clone(),
         idle_exit: idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         agents: arguments.agents,
         ready: Some(ready(arguments.background, session)),

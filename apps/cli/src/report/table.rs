@@ -2,7 +2,9 @@
 
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
-use wire::{ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, HoldView, RunView, SpendCall};
+use wire::{
+    ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, HoldView, RunView, SpendCall, UserView,
+};
 
 use super::run::status_word;
 use super::{
@@ -30,6 +32,18 @@ pub(crate) fn runs(runs: &[RunView], now: Timestamp, width: usize) -> String {
     });
     let text = table(&["run", "status", "stage", "started", "spend", "request"], rows, width);
     paint_statuses(&text, runs)
+}
+
+/// `user list`.
+pub(crate) fn users(users: &[UserView], now: Timestamp, width: usize) -> String {
+    if users.is_empty() {
+        return "nobody but you; let somebody in with `holdpoint user add NAME --role reviewer`".to_owned();
+    }
+    let rows = users.iter().map(|user| {
+        let browsers = user.browsers.to_string();
+        vec![clean_line(&user.name), user.role.word().to_owned(), ago(now, user.added_at), browsers]
+    });
+    table(&["user", "role", "since", "browsers"], rows, width)
 }
 
 /// `inbox`.

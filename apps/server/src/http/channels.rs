@@ -129,11 +129,12 @@ pub(super) async fn live(
     })?;
     let channel = find(&app, &id).await?.id;
     let visit = app.door.enter().ok_or_else(Failure::stopping)?;
+    let watcher = app.watchers.enter();
     let upgrade = upgrade.protocols(["holdpoint"]).max_message_size(64 * 1024);
     Ok(upgrade.on_upgrade(|socket| async move {
         // The client left, or cannot be reached.
         let _ = watch(app, given, channel, socket).await;
-        drop(visit);
+        drop((visit, watcher));
     }))
 }
 
@@ -144,7 +145,7 @@ async fn watch(app: App, given: Given, id: String, mut socket: WebSocket) -> Res
     let mut news = app.channels.news();
     let mut stale = true;
     loop {
-        if app.scope_of(&given.0).is_none() {
+        if app.caller(&given).is_none() {
             return Err(Gone);
         }
         if std::mem::take(&mut stale) {

@@ -54,10 +54,11 @@ pub(super) async fn live(
         Some(run) => Scope::One(run),
         None => Scope::All,
     };
+    let watcher = app.watchers.enter();
     let watch = Watch { app, token: given, scope, after: which.after };
     let upgrade = upgrade.protocols(["holdpoint"]).max_message_size(64 * 1024);
     Ok(upgrade.on_upgrade(|socket| async move {
         watch.serve(socket).await;
-        drop(visit);
+        drop((visit, watcher));
     }))
 }

@@ -5,16 +5,19 @@ mod decisions;
 mod groups;
 mod holds;
 mod live;
+mod login;
 mod models;
+mod monitor;
 mod playbooks;
 mod reading;
 mod runs;
 mod sessions;
 mod tasks;
+mod users;
 
 use axum::extract::OriginalUri;
 use axum::http::Method;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use utoipa::openapi::{Info, OpenApi, PathItem};
@@ -24,6 +27,7 @@ use wire::{Fault, Problem};
 
 use crate::App;
 use crate::gate::gate;
+use crate::pages;
 use crate::problem::Failure;
 
 /// The whole face, guarded.
@@ -33,7 +37,6 @@ pub fn router(app: App) -> Router {
     Router::new()
         .merge(routes)
         .route("/api/openapi.json", get(described))
-        .route("/healthz", get(|| async { "ok" }))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
@@ -60,7 +63,15 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(channels::live))
         .routes(routes!(sessions::show))
         .routes(routes!(decisions::session_message))
-        .routes(routes!(live::live));
+        .routes(routes!(live::live))
+        .routes(routes!(login::code))
+        .routes(routes!(login::log_in))
+        .routes(routes!(login::log_out))
+        .routes(routes!(login::who))
+        .routes(routes!(users::list, users::add))
+        .routes(routes!(users::revoke))
+        .routes(routes!(monitor::health))
+        .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();
     for item in workflows.get_openapi_mut().paths.paths.values_mut() {
         rename(item);
@@ -119,10 +130,13 @@ fn rename(item: &mut PathItem) {
     }
 }
 
-async fn unknown(OriginalUri(uri): OriginalUri) -> Failure {
+async fn unknown(method: Method, OriginalUri(uri): OriginalUri) -> Result<Response, Failure> {
+    if pages::is_page(&method, uri.path()) {
+        return pages::page(&uri);
+    }
     let path: String = uri.path().chars().take(100).collect();
     let hint = "see /api/openapi.json for every route";
-    Failure::new(Fault::Missing, "no_such_route", format!("there is nothing at `{path}`"), hint)
+    Err(Failure::new(Fault::Missing, "no_such_route", format!("there is nothing at `{path}`"), hint))
 }
 
 async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> Failure {
@@ -140,12 +154,27 @@ enum Refusals {
     /// The token is missing or wrong.
     #[response(status = 401)]
     Unauthorized(Problem),
+    /// The caller may not do this, or it comes from another site.
+    #[response(status = 403)]
+    Forbidden(Problem),
     /// There is no such thing.
     #[response(status = 404)]
     Missing(Problem),
     /// The state has moved on; the message says what happened.
     #[response(status = 409)]
     Conflict(Problem),
+    /// The body is too large.
+    #[response(status = 413)]
+    TooLarge(Problem),
+    /// The body is not JSON.
+    #[response(status = 415)]
+    NotJson(Problem),
+    /// The Host is not ours.
+    #[response(status = 421)]
+    Misdirected(Problem),
+    /// Too many tries.
+    #[response(status = 429)]
+    TooMany(Problem),
     /// The world does not answer right now.
     #[response(status = 503)]
     Unavailable(Problem),

@@ -18,7 +18,7 @@ async fn every_documented_route_wants_a_token() {
     let paths = api["paths"].as_object().unwrap();
     assert!(paths.len() >= 27, "{}", paths.len());
     let mut routes = 0;
-    for (path, item) in paths {
+    for (path, item) in paths.iter().filter(|(path, _)| !["/healthz", "/api/login"].contains(&path.as_str())) {
         for method in item.as_object().unwrap().keys().filter(|key| ["get", "post"].contains(&key.as_str())) {
             let path = path.replace("{id}", "abc").replace("{number}", "1");
             let method: Method = method.to_uppercase().parse().unwrap();
@@ -154,10 +154,10 @@ async fn a_replaced_token_stops_working_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_open_and_says_only_ok() {
+async fn health_is_open_and_says_only_ok_and_the_version() {
     let bench = Bench::start().await;
     let (status, body) = answer(bench.bare(Method::GET, "/healthz")).await;
-    assert_eq!((status, body), (StatusCode::OK, Value::from("ok")));
+    assert_eq!((status, body), (StatusCode::OK, json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")})));
 }
 
 #[tokio::test(flavor = "multi_thread")]

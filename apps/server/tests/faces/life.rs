@@ -16,6 +16,8 @@ fn settings(home: &Path) -> Settings {
     Settings {
         home: home.to_owned(),
         port: None,
+        listen: None,
+        proxy: None,
         idle_exit: None,
         agents: 1,
         ready: None,

@@ -14,9 +14,9 @@ use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-async fn open(bench: &Bench, query: &str, headers: &[(&'static str, String)]) -> Result<Socket, u16> {
+pub(crate) async fn open(bench: &Bench, query: &str, headers: &[(&'static str, String)]) -> Result<Socket, u16> {
     let url = format!("ws://127.0.0.1:{}/api/live{query}", bench.port);
     let mut request = url.into_client_request().unwrap();
     for (name, value) in headers {
@@ -34,7 +34,7 @@ async fn watch(bench: &Bench, query: &str) -> Socket {
 }
 
 /// The next message that is JSON; `None` when the server closes.
-async fn next(socket: &mut Socket) -> Option<Value> {
+pub(crate) async fn next(socket: &mut Socket) -> Option<Value> {
     loop {
         let message = tokio::time::timeout(Duration::from_secs(30), socket.next()).await.expect("a message comes");
         match message {

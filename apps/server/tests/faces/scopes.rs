@@ -15,7 +15,8 @@ async fn every_documented_change_but_a_start_is_beyond_the_agents_token() {
     let api = serde_json::to_value(server::openapi()).unwrap();
     let starts = ["/api/runs", "/api/workflows", "/api/runs/estimate", "/api/workflows/estimate"];
     let mut refused = 0;
-    for (path, item) in api["paths"].as_object().unwrap() {
+    // Whoever logs in is not known yet.
+    for (path, item) in api["paths"].as_object().unwrap().iter().filter(|(path, _)| *path != "/api/login") {
         let changes = ["post", "put", "patch", "delete"].into_iter().filter(|method| item[method].is_object());
         for method in changes.filter(|_| !starts.contains(&path.as_str())) {
             let method: Method = method.to_uppercase().parse().unwrap();

@@ -11,7 +11,7 @@ use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
-use server::{App, AppParts, Defaults, LiveLimits, Setup, TokenFile, router};
+use server::{App, AppParts, Defaults, LiveLimits, People, Place, Setup, TokenFile, router};
 use tempfile::TempDir;
 use tokio::sync::{broadcast, watch};
 
@@ -67,8 +67,9 @@ impl Bench {
             setup: setup(folder.path()),
             token: TokenFile::new(folder.path().join("token")),
             agent_token: TokenFile::new(folder.path().join("mcp-token")),
+            people: People::open(folder.path().join("people.json")).unwrap(),
             user: "ada".to_owned(),
-            port,
+            place: Place::loopback(port),
             live,
         });
         tokio::spawn(axum::serve(listener, router(app)).into_future());

@@ -1,0 +1,33 @@
+//! What monitors ask for: whether the server is well, and its figures.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use wire::HealthView;
+
+use super::Refusals;
+use crate::App;
+use crate::metrics::{self, Here};
+use crate::problem::Failure;
+
+/// Says that the server answers and its database can be read. Needs no token.
+#[utoipa::path(get, path = "/healthz", tag = "monitor", operation_id = "health", security(()),
+    responses((status = 200, body = HealthView), Refusals))]
+pub(super) async fn health(State(app): State<App>) -> Result<Json<HealthView>, Failure> {
+    app.read(|store| store.position()).await?;
+    Ok(Json(HealthView { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }))
+}
+
+/// Figures in the text format of Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "monitor", operation_id = "metrics",
+    responses((status = 200, body = String, content_type = "text/plain"), Refusals))]
+pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Failure> {
+    let here = Here { live_clients: app.watchers.inside(), busy: app.engine.busy() };
+    let tally = Arc::clone(&app.tally);
+    let text = app.read(move |store| metrics::text(store, &tally, &here)).await?;
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+}
