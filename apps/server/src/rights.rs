@@ -35,7 +35,7 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/runs/{id}/overturn", Right::Decide),
     ("POST", "/api/runs/{id}/message", Right::Decide),
     ("POST", "/api/runs/{id}/pause", Right::Decide),
-    ("POST", "/api/runs/{id}/attach", Right::Decide),
+    ("POST", "/api/runs/{id}/attach", Right::Manage),
     ("POST", "/api/runs/{id}/resume", Right::Decide),
     ("POST", "/api/runs/{id}/cancel", Right::Manage),
     ("POST", "/api/sessions/{id}/message", Right::Decide),

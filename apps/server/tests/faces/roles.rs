@@ -61,7 +61,7 @@ async fn every_route_is_closed_to_strangers_and_to_other_sites() {
 async fn a_viewer_changes_nothing_and_a_reviewer_only_decides() {
     let bench = Bench::start().await;
     let (viewer, reviewer) = (add(&bench, "vi", "viewer").await, add(&bench, "re", "reviewer").await);
-    let decide = ["approve", "request-changes", "decide", "overturn", "message", "pause", "attach", "resume", "answer"];
+    let decide = ["approve", "request-changes", "decide", "overturn", "message", "pause", "resume", "answer"];
     let refused = (403, "role_missing".to_owned());
     for (method, path) in routes() {
         let own = [OPEN, &["/api/logout"]].concat().contains(&path.as_str());
