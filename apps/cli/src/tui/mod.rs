@@ -1,0 +1,16 @@
+//! `holdpoint tui`: inbox and runs in a terminal, decided with the keyboard. What is shown and what keys do is pure
+//! (`state`, `keys`, `news`, `page`, `prompt`); only `screen` touches the terminal and only `server` the network.
+
+mod ansi;
+mod draw;
+mod help;
+mod keys;
+mod lists;
+mod news;
+mod page;
+mod prompt;
+mod screen;
+mod server;
+mod state;
+
+pub(crate) use screen::run;
