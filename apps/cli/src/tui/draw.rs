@@ -217,7 +217,7 @@ mod tests {
         for size in [(80, 24), (200, 50)] {
             let (text, _) = drawn(&mut state(), size, Colours::Some);
             assert!(text.contains("Inbox 1 ") && text.contains("Runs 2 ") && text.contains("● live"), "{text}");
-            assert!(text.contains("○ aaaaaa   clarification implementation"), "{text}");
+            assert!(text.contains("○ aaaaaa clarification implementation"), "{text}");
             assert!(text.contains("1. Ignore case") && text.contains("s answer"), "{text}");
         }
     }
@@ -228,7 +228,7 @@ mod tests {
         state.list = List::Runs;
         let (text, _) = drawn(&mut state, (80, 24), Colours::Some);
         assert!(
-            text.contains("● 0193f2c4 running           implementation    0:00  $0.0123  Evil \u{fffd}]0;x"),
+            text.contains("● 0193f2c4 running         implementation   0:00  $0.0123  Evil \u{fffd}]0;x"),
             "{text}"
         );
         assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'));

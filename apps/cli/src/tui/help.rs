@@ -46,8 +46,8 @@ pub(super) fn hint(state: &State, width: u16) -> String {
     let said = match (&state.prompt, &state.open, state.list) {
         (Some(Prompt::Line { .. }), _, _) => " Enter send   Esc leave".to_owned(),
         (Some(Prompt::Sure { .. }), _, _) => " y yes   n no".to_owned(),
-        (None, Some(_), _) => format!(" {}1-5 tab  j/k scroll  A attach  x cancel  q back  ? help", decisions(state)),
-        (None, None, List::Inbox) => format!(" {}Enter open  Tab runs  / filter  ? help  q quit", decisions(state)),
+        (None, Some(_), _) => format!(" {}1-5 tab  j/k scroll  ? help  q back", decisions(state)),
+        (None, None, List::Inbox) => format!(" {}Enter open  Tab runs  ? help  q quit", decisions(state)),
         (None, None, List::Runs) => {
             " Enter open  A attach  p pull request  m merge  x cancel  Tab inbox  ? help".to_owned()
         }

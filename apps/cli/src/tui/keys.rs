@@ -16,7 +16,8 @@ const PAGE: isize = 10;
 impl State {
     /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Order> {
-        let orders = self.pressed(key);
+        let mut orders = self.pressed(key);
+        orders.extend(self.look_beside());
         self.note_shown(Mover::Person);
         orders
     }

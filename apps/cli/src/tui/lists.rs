@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Borders, Paragraph, Widget as _, Wrap};
 use wire::{HoldView, RunView};
 
 use super::ansi;
-use super::state::{Agent, Link, List, State};
+use super::state::{Agent, Breadth, Link, List, State};
 use crate::report::{
     clean_line, hold,
     run::{short, status_word},
@@ -17,7 +17,7 @@ use crate::report::{
     words::{clock, fit, money, pad, until},
 };
 
-/// From this width on the chosen hold stands beside the list.
+/// From this width on the chosen run stands beside the inbox.
 const WIDE: u16 = 140;
 /// From this height on there is room for it below.
 const TALL: u16 = 16;
@@ -31,20 +31,24 @@ pub(super) fn mark(agent: Agent) -> (&'static str, Style) {
     }
 }
 
-pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
+pub(super) fn breadth(width: u16) -> Breadth {
+    if width >= WIDE { Breadth::Wide } else { Breadth::Narrow }
+}
+
+pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
     match state.list {
         List::Runs => runs(state, area, buffer),
-        List::Inbox if area.width >= WIDE => {
-            let sides = [Constraint::Percentage(50), Constraint::Percentage(50)];
+        List::Inbox if state.breadth == Breadth::Wide => {
+            let sides = [Constraint::Percentage(45), Constraint::Percentage(55)];
             let [left, right] = Layout::horizontal(sides).areas(area);
             inbox(state, left, buffer);
             let frame = Block::new().borders(Borders::LEFT).border_style(Style::new().add_modifier(Modifier::DIM));
             let inner = frame.inner(right);
             frame.render(right, buffer);
-            chosen(state, inner, buffer);
+            beside(state, inner, buffer);
         }
         List::Inbox if area.height >= TALL && !state.holds.is_empty() => {
-            let parts = [Constraint::Min(6), Constraint::Length(area.height * 2 / 5)];
+            let parts = [Constraint::Min(6), Constraint::Length(area.height / 2)];
             let [above, below] = Layout::vertical(parts).areas(area);
             inbox(state, above, buffer);
             let frame = Block::new().borders(Borders::TOP).border_style(Style::new().add_modifier(Modifier::DIM));
@@ -53,6 +57,20 @@ pub(super) fn draw(state: &State, area: Rect, buffer: &mut Buffer) {
             chosen(state, inner, buffer);
         }
         List::Inbox => inbox(state, area, buffer),
+    }
+}
+
+/// What the chosen run waits for, with everything that is shown of it.
+fn beside(state: &mut State, area: Rect, buffer: &mut Buffer) {
+    let now = state.now;
+    match state.beside.as_mut().filter(|detail| detail.page.is_some()) {
+        Some(detail) => {
+            detail.lay((usize::from(area.width), usize::from(area.height)), now);
+            for (line, row) in detail.lines.iter().zip(area.rows()) {
+                line.render(row, buffer);
+            }
+        }
+        None => chosen(state, area, buffer),
     }
 }
 
@@ -77,7 +95,7 @@ fn chosen(state: &State, area: Rect, buffer: &mut Buffer) {
 fn inbox(state: &State, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width);
     let lines: Vec<Line<'static>> = state.listed_holds().iter().map(|held| hold_line(held, state, width)).collect();
-    let head = format!("  {:<8} {:<13} {:<15} {:>8}  what", "run", "hold", "stage", "waits");
+    let head = format!("  {:<6} {:<13} {:<14} {:>7}  what", "run", "hold", "stage", "waits");
     let empty = if state.filter.is_empty() { "nothing waits for you" } else { "nothing that waits passes the filter" };
     table(state, (&head, empty), lines, area, buffer);
 }
@@ -91,17 +109,17 @@ fn hold_line(held: &HoldView, state: &State, width: usize) -> Line<'static> {
     let what = clean_line(&format!("{strangers}{deadline}{shown}"));
     Line::from(vec![
         Span::styled(format!("{mark} "), shade),
-        Span::raw(format!("{} ", pad(&short(&held.run), 8))),
+        Span::raw(format!("{} ", pad(&short(&held.run), 6))),
         Span::styled(format!("{} ", cell(&clean_line(&held.kind), 13)), Style::new().fg(Color::Yellow)),
-        Span::raw(format!("{} {:>8}  ", cell(&stage, 15), age(state.now, held.since))),
-        Span::raw(fit(&what, width.saturating_sub(51))),
+        Span::raw(format!("{} {:>7}  ", cell(&stage, 14), age(state.now, held.since))),
+        Span::raw(fit(&what, width.saturating_sub(47))),
     ])
 }
 
 fn runs(state: &State, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width);
     let lines: Vec<Line<'static>> = state.listed_runs().iter().map(|run| run_line(run, state, width)).collect();
-    let head = format!("  {:<8} {:<17} {:<14} {:>7} {:>8}  request", "run", "status", "stage", "age", "spend");
+    let head = format!("  {:<6} {:<15} {:<14} {:>6} {:>8}  request", "run", "status", "stage", "age", "spend");
     let empty = if state.filter.is_empty() {
         "no runs yet; start one with `holdpoint run \"what shall be done\"`"
     } else {
@@ -119,10 +137,10 @@ fn run_line(run: &RunView, state: &State, width: usize) -> Line<'static> {
     let age = age(run.completed_at.unwrap_or(state.now), run.created_at);
     Line::from(vec![
         Span::styled(format!("{mark} "), shade),
-        Span::raw(format!("{} ", pad(&short(&run.id), 8))),
-        Span::styled(format!("{} ", cell(&words(run), 17)), colour),
-        Span::raw(format!("{} {age:>7} {:>8}  ", cell(&stage, 14), money(run.spend.usd))),
-        Span::raw(fit(&request, width.saturating_sub(61))),
+        Span::raw(format!("{} ", pad(&short(&run.id), 6))),
+        Span::styled(format!("{} ", cell(&words(run), 15)), colour),
+        Span::raw(format!("{} {age:>6} {:>8}  ", cell(&stage, 14), money(run.spend.usd))),
+        Span::raw(fit(&request, width.saturating_sub(57))),
     ])
 }
 

@@ -80,7 +80,8 @@ pub(super) enum News {
 impl State {
     /// Takes something in; what follows from it is to be done.
     pub(super) fn take(&mut self, news: News) -> Vec<Order> {
-        let orders = self.taken(news);
+        let mut orders = self.taken(news);
+        orders.extend(self.look_beside());
         self.note_shown(Mover::World);
         orders
     }
@@ -103,17 +104,15 @@ impl State {
             News::Activity(run, name, data) => return self.acts(&run, name, &data),
             News::Agents(agents) => self.agents.extend(agents),
             News::Page(page) => {
-                let id = page.run.id.clone();
-                let newer = self.open.as_mut().is_some_and(|detail| detail.show(*page));
-                // Something happened while it was on its way.
-                if newer && self.open.as_mut().is_some_and(|detail| detail.wants_again()) {
-                    return vec![Order::Load(id)];
+                let Some(detail) = self.details().find(|detail| detail.run == page.run.id) else { return Vec::new() };
+                detail.show(*page);
+                // Something may have happened while it was on its way.
+                if detail.wants_again() {
+                    return vec![Order::Load(detail.run.clone())];
                 }
             }
             News::NoPage(run, failure) => {
-                if let Some(detail) = self.open.as_mut().filter(|detail| detail.run == run) {
-                    detail.loading = false;
-                }
+                self.details().filter(|detail| detail.run == run).for_each(|detail| detail.loading = false);
                 self.notice = Some(told(&failure));
             }
             News::Done(what) => {
@@ -156,10 +155,7 @@ impl State {
                 self.runs.insert(at, run);
             }
         }
-        match &self.open {
-            Some(detail) if detail.run == id => self.reload(),
-            Some(_) | None => Vec::new(),
-        }
+        if self.details().any(|detail| detail.run == id) { self.reload() } else { Vec::new() }
     }
 
     fn acts(&mut self, run: &str, name: LiveName, data: &Value) -> Vec<Order> {
@@ -171,10 +167,9 @@ impl State {
         }
     }
 
-    /// Asks for the open run again, unless that is already being done.
+    /// Asks again for what is shown whole, unless that is already being done.
     fn reload(&mut self) -> Vec<Order> {
-        let asked = self.open.as_mut().and_then(|detail| detail.ask().then(|| Order::Load(detail.run.clone())));
-        asked.into_iter().collect()
+        self.details().filter_map(|detail| detail.ask().then(|| Order::Load(detail.run.clone()))).collect()
     }
 }
 
@@ -189,6 +184,7 @@ mod tests {
     use super::*;
     use crate::report::run::sample;
     use crate::tui::page::Tab;
+    use crate::tui::state::Breadth;
 
     fn waiting(id: &str, minute: i64, version: u64) -> RunView {
         let at = sample::at() + jiff::SignedDuration::from_mins(minute);
@@ -253,5 +249,21 @@ mod tests {
         state.take(News::Refused(Failure::failed("already_decided", "bob approved it on the web", "look again")));
         assert_eq!(state.notice, Some(Notice::Bad("bob approved it on the web (look again)".to_owned())));
         assert_eq!(state.sending, None);
+    }
+
+    #[test]
+    fn on_a_wide_screen_what_stands_beside_the_inbox_is_what_is_decided_on() {
+        let mut state = state(vec![waiting("a", 0, 1), waiting("b", 1, 1)]);
+        state.breadth = Breadth::Wide;
+        assert_eq!(state.look_beside(), [Order::Load("a".to_owned())]);
+        assert_eq!(state.look_beside(), []);
+        state.take(News::Page(Box::new(Page::of(waiting("a", 0, 1)))));
+        let mut newer = waiting("a", 0, 2);
+        newer.hold.as_mut().unwrap().digest = "d2".to_owned();
+        assert_eq!(state.take(News::Run(Box::new(newer.clone()))), [Order::Load("a".to_owned())]);
+        assert_eq!(state.hold().unwrap().digest, "d1", "that is what stands there");
+        state.take(News::Page(Box::new(Page::of(newer))));
+        assert_eq!(state.hold().unwrap().digest, "d2");
+        assert!(!state.was_seen());
     }
 }

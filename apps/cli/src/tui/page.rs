@@ -51,6 +51,7 @@ pub(super) struct Page {
     pub(super) events: Vec<EventView>,
 }
 
+#[cfg(test)]
 impl Page {
     /// A run of which nothing else is known.
     pub(super) fn of(run: RunView) -> Self {
@@ -118,11 +119,8 @@ impl Detail {
         std::mem::take(&mut self.stale) && self.ask()
     }
 
-    /// Takes an answer; one of another run is none.
-    pub(super) fn show(&mut self, page: Page) -> bool {
-        if page.run.id != self.run {
-            return false;
-        }
+    /// Takes an answer.
+    pub(super) fn show(&mut self, page: Page) {
         self.loading = false;
         if std::mem::take(&mut self.settled) {
             self.doing.said.clear();
@@ -131,7 +129,6 @@ impl Detail {
             self.page = Some(page);
         }
         self.laid = None;
-        true
     }
 
     pub(super) fn turn_to(&mut self, tab: Tab) {

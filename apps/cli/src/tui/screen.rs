@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use wire::ExitCode;
 
 use super::draw::{Colours, draw};
+use super::lists::breadth;
 use super::news::{News, Order};
 use super::server::Server;
 use super::state::{Notice, State};
@@ -128,6 +129,7 @@ impl App<'_> {
         let mut tick = tokio::time::interval(TICK);
         loop {
             let Self { screen, state, .. } = &mut *self;
+            state.breadth = breadth(screen.terminal.size()?.width);
             screen.terminal.draw(|frame| draw(state, frame, colours))?;
             let orders = tokio::select! {
                 event = keys.next() => match event {
@@ -137,7 +139,8 @@ impl App<'_> {
                 Some(news) = self.coming.recv() => self.take(news),
                 _ = tick.tick() => {
                     self.state.now = Timestamp::now();
-                    Vec::new()
+                    // The screen may have become wider.
+                    self.state.look_beside()
                 }
                 _ = term.recv() => return Ok(()),
                 _ = hang_up.recv() => return Ok(()),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use wire::{HoldView, RunView};
 
+use super::news::Order;
 use super::page::{Detail, Tab};
 use super::prompt::Prompt;
 use crate::report::{clean_line, run::short};
@@ -22,6 +23,13 @@ pub(super) enum Agent {
     Active,
     Crashed,
     Inactive,
+}
+
+/// Whether there is room for a run beside the inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Breadth {
+    Narrow,
+    Wide,
 }
 
 /// How the screen hears from the server.
@@ -78,6 +86,9 @@ pub(super) struct State {
     pub(super) runs_at: Cursor,
     pub(super) filter: String,
     pub(super) open: Option<Detail>,
+    /// What stands beside the inbox on a wide screen: the run under the cursor.
+    pub(super) beside: Option<Detail>,
+    pub(super) breadth: Breadth,
     pub(super) prompt: Option<Prompt>,
     pub(super) notice: Option<Notice>,
     pub(super) help: bool,
@@ -110,6 +121,8 @@ impl State {
             runs_at: Cursor::default(),
             filter: String::new(),
             open: None,
+            beside: None,
+            breadth: Breadth::Narrow,
             prompt: None,
             notice: None,
             help: false,
@@ -191,7 +204,9 @@ impl State {
             Some(detail) => detail.page.as_ref().and_then(|page| page.run.hold.as_ref()),
             None => {
                 let run = self.current()?;
-                self.holds.iter().find(|hold| hold.run == run)
+                let beside = self.beside.as_ref().filter(|detail| detail.run == run);
+                let read = beside.and_then(|detail| detail.page.as_ref()?.run.hold.as_ref());
+                read.or_else(|| self.holds.iter().find(|hold| hold.run == run))
             }
         }
     }
@@ -219,6 +234,23 @@ impl State {
     pub(super) fn name(&self, run: &str) -> String {
         let request = self.run(run).map(|run| clean_line(&run.request)).unwrap_or_default();
         format!("{} {request}", short(run))
+    }
+
+    /// On a wide screen the run under the inbox's cursor stands beside it; it is asked for when it is another one.
+    pub(super) fn look_beside(&mut self) -> Vec<Order> {
+        let shown = self.breadth == Breadth::Wide && self.list == List::Inbox && self.open.is_none();
+        let wanted = self.current().filter(|_| shown).map(str::to_owned);
+        if self.beside.as_ref().map(|detail| &detail.run) == wanted.as_ref() {
+            return Vec::new();
+        }
+        self.beside = wanted.map(|run| Detail::new(run, Tab::Now));
+        let asked = self.beside.as_mut().and_then(|detail| detail.ask().then(|| Order::Load(detail.run.clone())));
+        asked.into_iter().collect()
+    }
+
+    /// Those runs that are shown whole.
+    pub(super) fn details(&mut self) -> impl Iterator<Item = &mut Detail> {
+        self.open.iter_mut().chain(&mut self.beside)
     }
 
     pub(super) fn open_run(&mut self, run: String, tab: Tab) {
