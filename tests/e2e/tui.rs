@@ -18,6 +18,14 @@ tool = "submit_plan"
 input = { title = "A warmer greeting", body = "# A warmer greeting\n\n## Design\n\n```mermaid\nflowchart TD\n  A[Start] --> B[Greet]\n```\n" }
 
 [[conversation]]
+role = "worker"
+[[conversation.turn]]
+text = "I wait for a person."
+[[conversation.turn.call]]
+tool = "shell"
+input = { command = "sleep 321" }
+
+[[conversation]]
 role = "implementer"
 visit = 1
 [[conversation.turn]]
@@ -40,8 +48,12 @@ impl Person {
     fn new() -> Self {
         let world = World::new(SCRIPT).unwrap();
         let tmux = world.outside().join("tmux");
-        std::fs::create_dir(&tmux).unwrap();
+        std::fs::create_dir_all(tmux.join("inner")).unwrap();
         Self { world, tmux }
+    }
+
+    fn inner(&self) -> PathBuf {
+        self.tmux.join("inner")
     }
 
     async fn tmux(&self, words: &[&str]) -> String {
@@ -56,8 +68,10 @@ impl Person {
     async fn opens(&self, width: &str, height: &str) {
         let home = format!("HOLDPOINT_HOME={}", self.world.home().display());
         let program = binary().unwrap().display().to_string();
-        let words = ["new-session", "-d", "-s", "people", "-x", width, "-y", height, "-e", &home, &program, "tui"];
-        self.tmux(&words).await;
+        let begin = ["new-session", "-d", "-s", "people", "-x", width, "-y", height, "-e", &home];
+        // As on a terminal of its own: what it attaches to is in another tmux than the one that holds it.
+        let inner = format!("TMUX_TMPDIR={}", self.inner().display());
+        self.tmux(&[begin.as_slice(), &["env", "-u", "TMUX", &inner, &program, "tui"]].concat()).await;
     }
 
     /// Looks until the screen shows something.
@@ -88,8 +102,10 @@ impl Person {
 
 impl Drop for Person {
     fn drop(&mut self) {
-        let mut ended = std::process::Command::new("tmux");
-        let _ = ended.arg("kill-server").env("TMUX_TMPDIR", &self.tmux).stderr(Stdio::null()).status();
+        for folder in [&self.inner(), &self.tmux] {
+            let mut ended = std::process::Command::new("tmux");
+            let _ = ended.arg("kill-server").env("TMUX_TMPDIR", folder).stderr(Stdio::null()).status();
+        }
     }
 }
 
@@ -159,6 +175,30 @@ async fn a_screen_whose_server_is_gone_says_so_and_comes_back_by_itself() {
     let info: wire::ServerInfo = serde_json::from_slice(&info).unwrap();
     let pid = rustix::process::Pid::from_raw(info.pid.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_is_attached_from_the_screen_which_then_comes_back() {
+    let person = Person::new();
+    let product = Product::start(&person.world.home(), &BTreeMap::new()).await.unwrap();
+    let words = ["task", "create", "Write one.txt down", "--model", "scripted/story"];
+    let created = command(&person.world.repository(), &person.world.home(), &words).await.unwrap();
+    let id = String::from_utf8(created.stdout).unwrap().trim().to_owned();
+    product.until(&id, |view| view["stage"] == "working").await.unwrap();
+    person.opens("80", "24").await;
+    person.sees("Runs 1").await;
+    person.types(&["Tab"]).await;
+    person.sees(&format!("● {}", &id[..6])).await;
+    person.types(&["A"]).await;
+    product.until(&id, |view| view["attached"]["active"] == true).await.unwrap();
+    person.sees("holdpoint $").await;
+    // The keys of the inner tmux: leave it, and the session stays.
+    person.types(&["C-b", "d"]).await;
+    let screen = person.sees("back from `holdpoint attach`").await;
+    assert!(screen.contains("Runs 1"), "{screen}");
+    person.types(&["Enter"]).await;
+    person.sees("has taken over the session").await;
+    product.kill().await.unwrap();
 }
 
 #[tokio::test]

@@ -62,11 +62,14 @@ pub(super) fn draw(state: &mut State, area: Rect, buffer: &mut Buffer) {
 
 /// What the chosen run waits for, with everything that is shown of it.
 fn beside(state: &mut State, area: Rect, buffer: &mut Buffer) {
-    let now = state.now;
+    let (now, name) = (state.now, state.beside.as_ref().map(|detail| state.name(&detail.run)).unwrap_or_default());
     match state.beside.as_mut().filter(|detail| detail.page.is_some()) {
         Some(detail) => {
-            detail.lay((usize::from(area.width), usize::from(area.height)), now);
-            for (line, row) in detail.lines.iter().zip(area.rows()) {
+            let [title, body] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
+            let bold = Style::new().add_modifier(Modifier::BOLD);
+            Line::styled(fit(&name, usize::from(title.width)), bold).render(title, buffer);
+            detail.lay((usize::from(body.width), usize::from(body.height)), now);
+            for (line, row) in detail.lines.iter().zip(body.rows()) {
                 line.render(row, buffer);
             }
         }

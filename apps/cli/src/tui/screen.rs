@@ -4,7 +4,7 @@ use std::io::{self, Stdout};
 use std::time::Duration;
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyEventKind};
-use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
@@ -75,7 +75,7 @@ impl Drop for Screen {
 
 fn enter() -> io::Result<()> {
     terminal::enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)
+    execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste, cursor::Hide)
 }
 
 /// A terminal that is gone cannot be given back, and nobody is there to be told.
@@ -214,6 +214,8 @@ impl App<'_> {
             }
         });
         enter()?;
-        self.screen.terminal.clear()
+        // A new one draws everything, and unlike `clear` it does not ask the terminal where the cursor is.
+        self.screen.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 }
