@@ -63,7 +63,7 @@ pub(crate) async fn watch(
     if let Some(reason) = watching.client.queued(&watching.run).await {
         watching.screen.line(&format!("queued: {}", clean_line(&reason)));
     }
-    let result = watching.until_settled(decider).await;
+    let result = Box::pin(watching.until_settled(decider)).await;
     watching.screen.erase();
     result.map(|stopped| match stopped {
         // What a script has to decide on is the child's hold.
