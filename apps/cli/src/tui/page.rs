@@ -84,7 +84,8 @@ pub(super) struct Detail {
     pub(super) scroll: usize,
     /// Whether the end stays in sight as it grows.
     pub(super) follows: bool,
-    laid: Option<(Tab, usize)>,
+    /// For which tab, width and time the lines were laid out.
+    laid: Option<(Tab, usize, i64)>,
     pub(super) lines: Vec<Line<'static>>,
     /// Rows of the text that fit on the screen.
     pub(super) room: usize,
@@ -167,8 +168,13 @@ impl Detail {
     /// Lays the text out for a screen, if anything about it changed.
     pub(super) fn lay(&mut self, (width, room): (usize, usize), now: Timestamp) {
         self.room = room;
-        if self.laid != Some((self.tab, width)) {
-            self.laid = Some((self.tab, width));
+        // Some say how long ago something was.
+        let time = match self.tab {
+            Tab::Now | Tab::Why => now.as_second() / 5,
+            Tab::Diff | Tab::Session | Tab::Spend => 0,
+        };
+        if self.laid != Some((self.tab, width, time)) {
+            self.laid = Some((self.tab, width, time));
             self.lines = match &self.page {
                 Some(page) => ansi::lines(&text(page, self.tab, &self.doing, now, width)),
                 None => ansi::lines(&format!("{DIM}asking the server …{DIM:#}")),
@@ -217,6 +223,9 @@ fn now_text(page: &Page, doing: &rail::Activity, now: Timestamp, width: usize) -
     if let Some(held) = &page.run.hold {
         parts.push(hold::draw(held, &page.shown, now, width));
         parts.push(format!("{DIM}takes: {}{DIM:#}", clean_line(&held.allowed.join(", "))));
+        if let hold::Shown::Change(change) = &page.shown {
+            parts.push(format!("\n{}", table::diff(&change.diff)));
+        }
     } else {
         parts.extend(doing_lines(doing, width, 3));
     }
@@ -297,6 +306,19 @@ mod tests {
         assert_eq!(detail.scroll, 0);
         detail.scroll_by(1000);
         assert_eq!(detail.scroll, detail.lines.len() - 20);
+    }
+
+    #[test]
+    fn a_change_that_waits_is_shown_whole_and_its_age_grows() {
+        let run = RunView { hold: Some(sample::question()), ..sample::running() };
+        let (base, head, diff) = ("b".to_owned(), "h".to_owned(), "+warmer\n-cold".to_owned());
+        let change = DiffView { base, head, files: Vec::new(), diff, truncated: false };
+        let mut detail = Detail::new(run.id.clone(), Tab::Now);
+        detail.show(Page { shown: hold::Shown::Change(change), ..Page::of(run) });
+        let text = laid(&mut detail);
+        assert!(text.contains("+warmer\n-cold") && text.contains("(just now)"), "{text}");
+        detail.lay((80, 20), sample::at() + jiff::SignedDuration::from_mins(3));
+        assert!(detail.lines.iter().any(|line| line.to_string().contains("(3 min ago)")));
     }
 
     #[test]
