@@ -1,5 +1,6 @@
 //! `holdpoint tui`: inbox and runs in a terminal, decided with the keyboard. What is shown and what keys do is pure
-//! (`state`, `keys`, `decisions`, `news`, `page`, `prompt`); only `screen` touches the terminal and only `server` the network.
+//! (`state`, `keys`, `decisions`, `news`, `page`, `prompt`, and the drawing); only `screen` touches the terminal and
+//! only `server` the network.
 
 mod ansi;
 mod decisions;
