@@ -18,4 +18,5 @@ mod taint;
 mod tasks;
 mod teams;
 mod tidy;
+mod tui;
 mod upstream;

@@ -37,6 +37,11 @@ pub(crate) async fn channel(client: &Client, id: &str) -> Option<Socket> {
     connect(client, &format!("/api/channels/{id}/live")).await
 }
 
+/// Everything that happens to any run: a snapshot first, then what is stored and done after it.
+pub(crate) async fn everything(client: &Client) -> Option<Socket> {
+    connect(client, "/api/live").await
+}
+
 async fn connect(client: &Client, path: &str) -> Option<Socket> {
     let url = format!("{}{path}", client.url().replacen("http", "ws", 1));
     let mut request = url.into_client_request().ok()?;

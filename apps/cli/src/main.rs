@@ -16,6 +16,7 @@ mod session;
 mod settings;
 mod start;
 mod tmux;
+mod tui;
 mod watch;
 
 use clap::Parser as _;

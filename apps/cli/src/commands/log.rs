@@ -59,7 +59,8 @@ fn is_chosen(view: &SessionView, wanted: Option<&str>) -> bool {
     wanted.is_none_or(|wanted| talk::name(view) == wanted || view.role == wanted)
 }
 
-async fn whole(client: &Client, id: &str) -> Result<SessionHistory, Failure> {
+/// A conversation with all of its turns.
+pub(crate) async fn whole(client: &Client, id: &str) -> Result<SessionHistory, Failure> {
     let mut history = client.session(id, 0).await?;
     while history.more {
         let next = client.session(id, history.turns.last().map_or(0, |turn| turn.number)).await?;

@@ -34,6 +34,7 @@ mod serve;
 mod show;
 mod task;
 mod tell;
+mod tui;
 mod user;
 mod verify;
 mod watch;
@@ -45,6 +46,7 @@ use clap::{Args, Parser, Subcommand};
 use wire::{ExitCode, HoldView, RunView};
 
 pub(crate) use decide::{draft, edited};
+pub(crate) use log::whole;
 
 use crate::{client::Client, failure::Failure, report::hold, session::Session};
 
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     Watch(OneRun),
     /// Show everything that waits for you
     Inbox,
+    /// Inbox and runs on the whole terminal, decided with the keyboard
+    Tui,
     /// Say yes to what a run shows
     Approve(approve::Arguments),
     /// Send what a run shows back, with feedback
@@ -195,6 +199,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Show(arguments) => show::run(&arguments, session).await,
         Command::Watch(arguments) => watch::run(&arguments, session).await,
         Command::Inbox => inbox::run(session).await,
+        Command::Tui => tui::run(session).await,
         Command::Approve(arguments) => approve::run(arguments, session).await,
         Command::Reject(arguments) => reject::run(arguments, session).await,
         Command::Answer(arguments) => answer::run(arguments, session).await,
