@@ -1,0 +1,32 @@
+// What a run made, every version of it.
+import { useState } from "react";
+import { useOfRun } from "../data";
+import { api, type Run } from "../http";
+import { DiffView } from "./DiffView";
+import { Content } from "./Evidence";
+import { Loading, Time, Trouble } from "./bits";
+
+const names: Record<string, string> = { spec: "Plan", plan: "Tasks", code: "Code", validation_report: "Validation" };
+
+export function Artifacts({ run }: { run: Run }) {
+  const [chosen, setChosen] = useState(run.artifacts.length);
+  const number = Math.min(chosen, run.artifacts.length);
+  const artifact = run.artifacts[number - 1];
+  const content = useOfRun(run.id, `artifact-${number}`, () => api.artifact(run.id, number), number > 0);
+  if (!artifact) return <p className="quiet">Nothing has been made yet. The plan comes first.</p>;
+  return (
+    <section className="artifacts" aria-label="Artifacts">
+      <div className="session-list" role="group" aria-label="Versions">
+        {run.artifacts.map((made, at) => (
+          <button key={at} type="button" aria-pressed={at + 1 === number} onClick={() => setChosen(at + 1)}>
+            {names[made.type] ?? made.type} <span className="quiet">v{made.version} · {made.commit.slice(0, 7)}</span>
+          </button>
+        ))}
+      </div>
+      <header className="section-head"><h3>{artifact.title}</h3><span className="quiet">{artifact.stage} · <Time at={artifact.createdAt} />{artifact.path ? ` · ${artifact.path}` : ""}</span></header>
+      {content.isPending && <Loading lines={8} />}
+      {content.isError && <Trouble error={content.error} retry={() => void content.refetch()} />}
+      {content.data && (artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} />)}
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+// A diff by file, side by side where there is room and below each other where there is not.
+import { useMemo, useState } from "react";
+import { type FileDiff, parseDiff, type Row, sideBySide } from "../diff";
+
+const LONG = 400;
+
+export function DiffView({ diff, open = 12 }: { diff: string; open?: number }) {
+  const files = useMemo(() => parseDiff(diff), [diff]);
+  if (files.length === 0) return <p className="quiet">Nothing was changed.</p>;
+  // What agents write about their work comes after the work itself.
+  const sorted = [...files].sort((a, b) => Number(a.path.startsWith(".autonomous/")) - Number(b.path.startsWith(".autonomous/")));
+  return (
+    <div className="diff">
+      {sorted.map((file, at) => <File key={file.path} file={file} open={at < open && !file.path.startsWith(".autonomous/")} />)}
+    </div>
+  );
+}
+
+function File({ file, open }: { file: FileDiff; open: boolean }) {
+  const lines = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
+  const [isOpen, setOpen] = useState(open && lines < LONG);
+  return (
+    <details className="file" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span className={`change change-${file.status}`}>{{ A: "new", M: "changed", D: "deleted", R: "moved" }[file.status]}</span>
+        <span className="path">{file.from ? `${file.from} → ${file.path}` : file.path}</span>
+        <span className="plus">+{file.added}</span> <span className="minus">−{file.deleted}</span>
+      </summary>
+      {isOpen && (file.binary ? <p className="quiet">A binary file.</p> : <Hunks file={file} />)}
+    </details>
+  );
+}
+
+function Hunks({ file }: { file: FileDiff }) {
+  const single = file.status === "A" || file.status === "D";
+  return (
+    <div className={single ? "hunks single" : "hunks"} tabIndex={0} role="region" aria-label={`Changes of ${file.path}`}>
+      {file.hunks.map((hunk, at) => (
+        <div key={at} className="hunk">
+          {!single && <div className="hunk-head">{hunk.header || "⋯"}</div>}
+          {sideBySide(hunk.lines).map((row, line) => <Pair key={line} row={row} single={single} />)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Pair({ row: { left, right }, single }: { row: Row; single: boolean }) {
+  if (single) {
+    const line = left ?? right;
+    return (
+      <div className={`pair ${line?.kind ?? "same"}`}>
+        <span className="number">{line?.new ?? line?.old}</span>
+        <span className="text">{line?.text || " "}</span>
+      </div>
+    );
+  }
+  return (
+    <div className={`pair${left && left === right ? " same" : ""}`}>
+      <span className={`number ${left ? left.kind : "none"}`}>{left?.old}</span>
+      <span className={`text left ${left ? left.kind : "none"}`}>{left?.text || " "}</span>
+      <span className={`number ${right ? right.kind : "none"}`}>{right?.new}</span>
+      <span className={`text right ${right ? right.kind : "none"}`}>{right?.text || " "}</span>
+    </div>
+  );
+}
