@@ -130,7 +130,8 @@ function place(nodes: Node[], edges: Edge[], sideways: boolean): Chart {
   for (const node of nodes) (rows[layer.get(node.id) ?? 0] ??= []).push(node);
   const forward = edges.filter((edge) => !back.has(edge) && edge.from !== edge.to);
   for (let sweep = 0; sweep < 6; sweep += 1) untangle(rows, forward, sweep % 2 === 0);
-  const [gapAlong, gapAcross] = sideways ? [edges.some((edge) => edge.label) ? 110 : 54, 26] : [52, 34];
+  const labels = edges.some((edge) => edge.label);
+  const [gapAlong, gapAcross] = sideways ? [labels ? 110 : 54, 26] : [labels ? 72 : 46, 34];
   const boxes = new Map<string, Box>();
   const span = (node: Node) => size(node)[sideways ? 1 : 0];
   const widest = Math.max(...rows.map((row) => row.reduce((sum, node) => sum + span(node) + gapAcross, -gapAcross)));

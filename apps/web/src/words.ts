@@ -88,7 +88,7 @@ const decisions: Record<string, DecisionWords> = {
   ignore: { label: "Let the agent decide", asks: "nothing", weight: "plain", done: "left to the agent" },
   accept_anyway: { label: "Accept anyway", asks: "text?", prompt: "Why? (optional, is recorded)", weight: "plain", done: "accepted" },
   take_over: { label: "Take over", asks: "nothing", weight: "plain", done: "taken over" },
-  cancel: { label: "Cancel the run", asks: "text?", prompt: "Why? (optional, is recorded)", weight: "no", done: "cancelled" },
+  cancel: { label: "Cancel run", asks: "text?", prompt: "Why? (optional, is recorded)", weight: "no", done: "cancelled" },
 };
 export const decisionWords = (word: string): DecisionWords =>
   decisions[word] ?? { label: word.replaceAll("_", " "), asks: "text?", weight: "plain", done: word };

@@ -14,13 +14,13 @@ import { say } from "../ui/Toasts";
 import { Badge, Loading, Status, Trouble, useNow, Words } from "../ui/bits";
 import { ago, between, holdTone, holdWords, isOver, projectName, shortId, usd } from "../words";
 
-const tabs = [["", "Session"], ["artifacts", "Artifacts"], ["changes", "Changes"], ["spend", "Spend"], ["events", "Events"]] as const;
+const tabs = [["session", "Session"], ["artifacts", "Artifacts"], ["changes", "Changes"], ["spend", "Spend"], ["events", "Events"]] as const;
 
 export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined }) {
   const query = useRun(id);
   const run = query.data;
   if (!run) return <main className="page">{query.isError ? <Trouble error={query.error} retry={() => void query.refetch()} /> : <Loading lines={10} />}</main>;
-  const here = tabs.some(([name]) => name === tab) ? tab : "";
+  const here = tabs.some(([name]) => name === tab) ? tab : run.hold ? "" : "session";
   return (
     <main className="page run">
       <Head run={run} />
@@ -28,17 +28,13 @@ export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined
       <Family run={run} />
       {run.attached && <p className="note">{run.attached.by} has this agent's session on a terminal of their own since {new Date(run.attached.since).toLocaleTimeString()}{run.attached.active ? "." : ", and left it without handing it back."} Resume hands it back.</p>}
       {run.failure && <div className="trouble"><p className="trouble-what">{run.failure}</p></div>}
-      {run.hold && (
-        <section className="run-hold" aria-label="What waits">
-          <p className="crumbs"><Badge tone={holdTone(run.hold.kind)}>{holdWords(run.hold)}</Badge><span>{run.hold.stage}</span></p>
-          <HoldPanel key={run.hold.id} hold={run.hold} onDone={() => undefined} inRun />
-        </section>
-      )}
       {!run.hold && !isOver(run) && <Waits run={run} />}
       <nav className="tabs" aria-label="Of this run">
-        {tabs.map(([name, word]) => <Link key={name} href={`/runs/${id}${name ? `/${name}` : ""}`} aria-current={here === name ? "page" : undefined}>{word}</Link>)}
+        {run.hold && <Link href={`/runs/${id}`} aria-current={here === "" ? "page" : undefined}>Decide <Badge tone={holdTone(run.hold.kind)}>{holdWords(run.hold)}</Badge></Link>}
+        {tabs.map(([name, word]) => <Link key={name} href={`/runs/${id}/${name}`} aria-current={here === name ? "page" : undefined}>{word}</Link>)}
       </nav>
-      {here === "" && <Sessions run={run} />}
+      {here === "" && run.hold && <section className="run-hold" aria-label="What waits"><HoldPanel key={run.hold.id} hold={run.hold} onDone={() => undefined} inRun /></section>}
+      {here === "session" && <Sessions run={run} />}
       {here === "artifacts" && <Artifacts run={run} />}
       {here === "changes" && <Changes id={id} />}
       {here === "spend" && <Spend run={run} />}

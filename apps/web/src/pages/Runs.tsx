@@ -5,7 +5,7 @@ import { useRuns } from "../data";
 import type { Run } from "../http";
 import { moved, pressed } from "../keys";
 import { go, Link, useSearch } from "../router";
-import { Empty, Loading, Status, Trouble, useNow } from "../ui/bits";
+import { Empty, Loading, Status, Trouble, useNow, Words } from "../ui/bits";
 import { ago, allStatuses, between, holdWords, isOver, projectName, shortId, statusWords, usd } from "../words";
 
 type Group = { word: string; statuses: string[] };
@@ -96,7 +96,7 @@ function List({ runs }: { runs: Run[] }) {
             <div key={item.key} role="listitem" className="row-slot" style={{ transform: `translateY(${item.start}px)`, height: item.size }}>
               <Link href={`/runs/${run.id}`} className={item.index === at ? "run-row selected" : "run-row"}>
                 <span className="cell-status"><Status status={run.status} /></span>
-                <span className="cell-main"><span className="row-title">{run.request || "(no request yet)"}</span><span className="row-sub">{run.hold ? `${holdWords(run.hold)}: ${run.hold.question ?? run.hold.summary}` : (run.failure ?? `${run.stage ?? run.playbook} · ${run.branch}`)}</span></span>
+                <span className="cell-main"><span className="row-title">{run.request || "(no request yet)"}</span><span className="row-sub"><Words text={run.hold ? `${holdWords(run.hold)}: ${run.hold.question ?? run.hold.summary}` : (run.failure ?? `${run.stage ?? run.playbook} · ${run.branch}`)} /></span></span>
                 <span className="cell quiet project">{projectName(run.project)}</span>
                 <span className="cell quiet mono">{shortId(run.id)}</span>
                 <span className="cell quiet money">{usd(run.spend.usd)}</span>
@@ -124,7 +124,7 @@ function Board({ runs }: { runs: Run[] }) {
             {here.slice(0, MOST).map((run) => (
               <Link key={run.id} href={`/runs/${run.id}`} className="card">
                 <span className="row-title">{run.request}</span>
-                {run.hold && <span className="row-sub">{run.hold.question ?? run.hold.summary}</span>}
+                {run.hold && <span className="row-sub"><Words text={run.hold.question ?? run.hold.summary} /></span>}
                 <span className="card-foot"><Status status={run.status} /><span className="quiet">{usd(run.spend.usd)} · {ago(run.updatedAt, now)}</span></span>
               </Link>
             ))}

@@ -4,7 +4,7 @@ import { useOfRun } from "../data";
 import { api, type Run } from "../http";
 import { DiffView } from "./DiffView";
 import { Content } from "./Evidence";
-import { Loading, Time, Trouble } from "./bits";
+import { Loading, Time, Trouble, Words } from "./bits";
 
 const names: Record<string, string> = { spec: "Plan", plan: "Tasks", code: "Code", validation_report: "Validation" };
 
@@ -23,10 +23,10 @@ export function Artifacts({ run }: { run: Run }) {
           </button>
         ))}
       </div>
-      <header className="section-head"><h3>{artifact.title}</h3><span className="quiet">{artifact.stage} · <Time at={artifact.createdAt} />{artifact.path ? ` · ${artifact.path}` : ""}</span></header>
+      <header className="section-head"><h3><Words text={artifact.title} /></h3><span className="quiet">{artifact.stage} · <Time at={artifact.createdAt} />{artifact.path ? ` · ${artifact.path}` : ""}</span></header>
       {content.isPending && <Loading lines={8} />}
       {content.isError && <Trouble error={content.error} retry={() => void content.refetch()} />}
-      {content.data && (artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} />)}
+      {content.data && (artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
     </section>
   );
 }

@@ -76,7 +76,7 @@ function Label({ arrow }: { arrow: Arrow }) {
   const [, b, c, d] = arrow.points as [[number, number], [number, number], [number, number], [number, number]];
   const straight = !arrow.back && b[0] !== c[0];
   const x = arrow.back ? (b[0] + c[0]) / 2 : straight ? c[0] : (b[0] + c[0]) / 2;
-  const y = arrow.back ? (b[1] + c[1]) / 2 : straight ? (c[1] + d[1]) / 2 - 4 : (b[1] + c[1]) / 2;
+  const y = arrow.back ? (b[1] + c[1]) / 2 : straight ? (c[1] + d[1]) / 2 - 5 : (b[1] + c[1]) / 2;
   const text = arrow.label.length > 28 ? `${arrow.label.slice(0, 27)}…` : arrow.label;
   const width = text.length * 6.2 + 10;
   return (

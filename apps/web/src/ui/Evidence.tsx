@@ -1,5 +1,5 @@
 // What a person needs to see before deciding on a hold: the plan, the code, the failing check.
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { useOfRun } from "../data";
 import { api, type Hold, type Run, type RunEvent } from "../http";
 import { DiffView } from "./DiffView";
@@ -21,13 +21,13 @@ export function Evidence({ hold, run, onShown }: { hold: Hold; run: Run | undefi
       {hold.artifact && (
         <section aria-label="What was made">
           <header className="section-head">
-            <h3>{hold.artifact.title}</h3>
+            <h3><Words text={hold.artifact.title} /></h3>
             <span className="quiet">version {hold.artifact.version} · {hold.artifact.commit.slice(0, 7)}</span>
           </header>
           <Risks risks={hold.artifact.risks ?? []} />
           {artifact.isPending && <Loading lines={8} />}
           {artifact.isError && <Trouble error={artifact.error} retry={() => void artifact.refetch()} />}
-          {artifact.data && (hold.artifact.type === "code" ? <DiffView diff={artifact.data.content} /> : <Content kind={hold.artifact.type} content={artifact.data.content} drawings={artifact.data.drawings} />)}
+          {artifact.data && (hold.artifact.type === "code" ? <DiffView diff={artifact.data.content} /> : <Content kind={hold.artifact.type} content={artifact.data.content} drawings={artifact.data.drawings} title={hold.artifact.title} />)}
         </section>
       )}
       {failed && events.data && <Proof events={events.data} />}
@@ -36,9 +36,9 @@ export function Evidence({ hold, run, onShown }: { hold: Hold; run: Run | undefi
   );
 }
 
-export function Content({ kind, content, drawings }: { kind: string; content: string; drawings: string[] }) {
+export function Content({ kind, content, drawings, title }: { kind: string; content: string; drawings: string[]; title: string }) {
   if (kind === "plan") return <Tasks content={content} />;
-  return <Markdown text={content} drawings={drawings} />;
+  return <Markdown text={content} drawings={drawings} title={title} />;
 }
 
 /** A plan of tasks is JSON; what is not understood is shown as it is. */
@@ -123,10 +123,16 @@ function Proof({ events }: { events: RunEvent[] }) {
   );
 }
 
+/** Long output begins where it went wrong. */
 function Tail({ text }: { text: string }) {
   const bad = /^\s*(not ok|fail|error|✗|✖|FAILED|panicked)/i;
+  const box = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    const first = box.current?.querySelector<HTMLElement>(".bad-line");
+    if (box.current && first) box.current.scrollTop = first.offsetTop - box.current.offsetTop - 24;
+  }, []);
   return (
-    <pre className="tail" tabIndex={0}>
+    <pre className="tail" tabIndex={0} ref={box}>
       {text.split("\n").map((line, at) => <span key={at} className={bad.test(line) ? "bad-line" : undefined}>{`${line}\n`}</span>)}
     </pre>
   );

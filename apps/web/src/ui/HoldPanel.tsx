@@ -3,7 +3,7 @@ import { useCallback, useState } from "react";
 import { useMayDecide, useOfRun, useRun } from "../data";
 import { api, type Hold } from "../http";
 import { Link } from "../router";
-import { ago, holdTone, holdWords, projectName, shortId, usd } from "../words";
+import { between, holdTone, holdWords, projectName, shortId, usd } from "../words";
 import { Decide } from "./Decide";
 import { Evidence } from "./Evidence";
 import { Badge, useNow, Words } from "./bits";
@@ -18,7 +18,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
   const text = useOfRun(hold.run, `artifact-${spec}`, () => api.artifact(hold.run, spec), spec > 0 && hold.allowed.includes("modify_plan"));
   const bare = hold.question ?? (hold.kind === "approval" && hold.artifact ? undefined : hold.summary);
   return (
-    <article className="panel" aria-label={`${holdWords(hold)}: ${hold.summary}`}>
+    <article className={hold.allowed.includes("answer") ? "panel asks" : "panel"} aria-label={`${holdWords(hold)}: ${hold.summary}`}>
       <div className="panel-body">
         {!inRun && (
           <header className="panel-head">
@@ -27,7 +27,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
               <Link href={`/runs/${hold.run}`} className="run-link">{shortId(hold.run)}</Link>
               {run.data && <span>{projectName(run.data.project)}</span>}
               {hold.stage && <span>{hold.stage}</span>}
-              <span>waits since {ago(hold.since, now)}</span>
+              <span>waiting for {between(hold.since, null, now)}</span>
             </p>
             <h2>{run.data?.request ?? " "}</h2>
             {run.data && <p className="facts">

@@ -7,8 +7,9 @@ import { Words } from "./bits";
 const flat = (text: ReturnType<typeof inline>) =>
   text.map((part) => (part.kind === "code" ? `\`${part.text}\`` : part.kind === "strong" ? `**${part.text}**` : part.kind === "em" ? `*${part.text}*` : part.text)).join("");
 
-export function Markdown({ text, drawings = [] }: { text: string; drawings?: string[] }) {
-  const blocks = useMemo(() => markdown(text), [text]);
+export function Markdown({ text, drawings = [], title }: { text: string; drawings?: string[]; title?: string }) {
+  // A heading that only says the title again is left out.
+  const blocks = useMemo(() => markdown(text).filter((block, at) => at > 0 || block.kind !== "heading" || flat(block.text) !== title), [text, title]);
   let drawn = 0;
   return (
     <div className="prose">

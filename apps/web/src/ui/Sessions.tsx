@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { useOfRun } from "../data";
 import { api, type Run, type Session, type Turn, type TurnItem } from "../http";
 import { useHeard } from "../socket";
-import { count } from "../words";
+import { count, one as many } from "../words";
 import { Loading, Time, Trouble, Words } from "./bits";
 
 export function Sessions({ run }: { run: Run }) {
@@ -19,7 +19,7 @@ export function Sessions({ run }: { run: Run }) {
         {sessions.data.map((one) => (
           <button key={one.id} type="button" aria-pressed={one.id === session.id} onClick={() => setChosen(one.id)}>
             <span className={`dot ${one.state === "active" ? "tone-busy pulse" : one.state === "error" ? "tone-bad" : "tone-good"}`} aria-hidden="true" />
-            {one.role} <span className="quiet">{one.stage} · {one.turns} turns · {count(one.inputTokens + one.outputTokens)} tokens</span>
+            {one.role} <span className="quiet">{one.stage} · {many(one.turns, "turn")} · {count(one.inputTokens + one.outputTokens)} tokens</span>
           </button>
         ))}
       </div>

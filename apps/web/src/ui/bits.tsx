@@ -71,5 +71,5 @@ export function useNow(every = 10_000): number {
 
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
-  return <time dateTime={at} title={date.toLocaleString()}>{date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" })}</time>;
+  return <time dateTime={at} title={date.toLocaleString()}>{date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false })}</time>;
 }
