@@ -46,7 +46,7 @@ for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800],
     page.on("pageerror", (error) => complaints.push(`${name}: ${error.message}`));
     await page.goto(`${address}${path}`);
     await page.waitForSelector(".connection.live", { state: "attached" });
-    await page.waitForFunction(() => !document.querySelector(".loading"));
+    await page.waitForFunction(() => !document.querySelector(".loading") && document.querySelector(".panel-head h2")?.textContent !== " ");
     if (name === "new") {
       await page.fill("textarea", "Let people search their notes: GET /notes?q=word gives only the notes that contain the word");
       for (const input of await page.locator("input[list=models]").all()) await input.fill("scripted/demo");

@@ -116,7 +116,7 @@ function Theme() {
     }
     setTheme(next);
   };
-  return <button type="button" className="ghost" onClick={change} aria-label={`Theme: ${theme}; change to ${next}`}>Theme<span className="quiet">{theme}</span></button>;
+  return <button type="button" className="ghost" onClick={change} title={`Change to ${next}`}>Theme<span className="quiet">{theme}</span></button>;
 }
 
 const Mark = () => (

@@ -1,6 +1,6 @@
 // A new run: what, where, how far it is trusted, who works and what it may cost.
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { type FormEvent, type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { client, useRuns } from "../data";
 import { api, freshKey, type NewRun, type Playbook, Refused } from "../http";
 import { go } from "../router";
@@ -107,9 +107,10 @@ export function NewRunPage() {
           <label className="inline">Priority <select value={priority} onChange={(event) => setPriority(event.target.value)}><option>low</option><option>normal</option><option>high</option></select></label>
           <label className="switch"><input type="checkbox" role="switch" checked={merge} onChange={(event) => setMerge(event.target.checked)} /><span><strong>Merge</strong> <span className="quiet">{merge ? "Squash-merged into the base when every gate passed" : "Stays on its branch"}</span></span></label>
         </fieldset>
-        <Estimated wish={wish} />
-        {start.isError && <div className="wide"><Trouble error={start.error} /></div>}
-        <div className="buttons wide"><button type="submit" className="weight-yes" disabled={start.isPending || !request.trim() || !project}>{start.isPending ? "starting…" : "Start the run"}</button></div>
+        <Estimated wish={wish}>
+          {start.isError && <Trouble error={start.error} />}
+          <button type="submit" className="weight-yes" disabled={start.isPending || !request.trim() || !project}>{start.isPending ? "starting…" : "Start the run"}</button>
+        </Estimated>
       </form>
     </main>
   );
@@ -146,7 +147,7 @@ function Roles({ roles, models, choose }: { roles: string[]; models: Record<stri
   );
 }
 
-function Estimated({ wish }: { wish: NewRun }) {
+function Estimated({ wish, children }: { wish: NewRun; children: ReactNode }) {
   const [asked, setAsked] = useState<NewRun>();
   const text = JSON.stringify(wish);
   useEffect(() => {
@@ -155,7 +156,7 @@ function Estimated({ wish }: { wish: NewRun }) {
   }, [text, wish.request, wish.project]);
   const estimate = useQuery({ queryKey: ["estimate", asked], queryFn: () => api.estimate(asked as NewRun), enabled: asked !== undefined, retry: false, placeholderData: (before) => before });
   return (
-    <aside className="wide estimate" aria-live="polite">
+    <aside className="estimate" aria-label="Estimate">
       <h2>Estimate</h2>
       {!asked && <p className="quiet">Say what shall be done and where, and this says what it will probably cost.</p>}
       {asked && estimate.isPending && <p className="quiet">asking…</p>}
@@ -166,6 +167,7 @@ function Estimated({ wish }: { wish: NewRun }) {
           {(estimate.data.warnings ?? []).map((warning) => <p key={warning} className="warning"><Words text={warning} /></p>)}
         </>
       )}
+      {children}
     </aside>
   );
 }

@@ -33,7 +33,7 @@ export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined
         {run.hold && <Link href={`/runs/${id}`} aria-current={here === "" ? "page" : undefined}>Decide <Badge tone={holdTone(run.hold.kind)}>{holdWords(run.hold)}</Badge></Link>}
         {tabs.map(([name, word]) => <Link key={name} href={`/runs/${id}/${name}`} aria-current={here === name ? "page" : undefined}>{word}</Link>)}
       </nav>
-      {here === "" && run.hold && <section className="run-hold" aria-label="What waits"><HoldPanel key={run.hold.id} hold={run.hold} onDone={() => undefined} inRun /></section>}
+      {here === "" && run.hold && <section className="run-hold" aria-label="What waits"><h2 className="sr">What waits</h2><HoldPanel key={run.hold.id} hold={run.hold} onDone={() => undefined} inRun /></section>}
       {here === "session" && <Sessions run={run} />}
       {here === "artifacts" && <Artifacts run={run} />}
       {here === "changes" && <Changes id={id} />}

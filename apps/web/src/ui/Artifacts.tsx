@@ -16,6 +16,7 @@ export function Artifacts({ run }: { run: Run }) {
   if (!artifact) return <p className="quiet">Nothing has been made yet. The plan comes first.</p>;
   return (
     <section className="artifacts" aria-label="Artifacts">
+      <h2 className="sr">Artifacts</h2>
       <div className="session-list" role="group" aria-label="Versions">
         {run.artifacts.map((made, at) => (
           <button key={at} type="button" aria-pressed={at + 1 === number} onClick={() => setChosen(at + 1)}>

@@ -35,9 +35,16 @@ function useDecide(hold: Hold, onDone: () => void) {
   });
 }
 
-type Props = { hold: Hold; shown: boolean; may: boolean; onDone: () => void; plan?: string | undefined };
+type Props = { hold: Hold; shown: boolean; may: boolean; onDone: () => void; plan?: string | undefined; feedback: string };
+/** A key pressed sooner was meant for the hold that was here before. */
+const TOO_SOON = 400;
 
-export function Decide({ hold, shown, may, onDone, plan }: Props) {
+export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
+  const [takesKeys, setTakesKeys] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setTakesKeys(true), TOO_SOON);
+    return () => clearTimeout(timer);
+  }, []);
   const [chosen, setChosen] = useState<string>();
   const decide = useDecide(hold, onDone);
   const { mutate, isPending } = decide;
@@ -60,7 +67,7 @@ export function Decide({ hold, shown, may, onDone, plan }: Props) {
     [isPending, shown, send],
   );
   useEffect(() => {
-    if (!may) return undefined;
+    if (!may || !takesKeys) return undefined;
     const listen = (event: KeyboardEvent) => {
       const act = pressed(event);
       if (act === "close") setChosen(undefined);
@@ -72,14 +79,14 @@ export function Decide({ hold, shown, may, onDone, plan }: Props) {
     };
     window.addEventListener("keydown", listen);
     return () => window.removeEventListener("keydown", listen);
-  }, [hold.allowed, choose, may]);
+  }, [hold.allowed, choose, may, takesKeys]);
 
   if (!may) return <p className="quiet">You may look, and others decide. An admin can make you a reviewer.</p>;
   const buttons = hold.allowed.filter((word) => word !== "answer");
   return (
-    <div className="decide" aria-busy={isPending}>
+    <div className="decide" aria-busy={isPending} data-takes-keys={takesKeys}>
       {hold.allowed.includes("answer") && <Answer hold={hold} busy={isPending} send={(answer) => send("answer", { answer })} />}
-      {chosen && <Ask key={chosen} decision={chosen} hold={hold} plan={plan} busy={isPending} send={(fields) => send(chosen, fields)} leave={() => setChosen(undefined)} />}
+      {chosen && <Ask key={chosen} decision={chosen} hold={hold} plan={plan} feedback={feedback} busy={isPending} send={(fields) => send(chosen, fields)} leave={() => setChosen(undefined)} />}
       {!chosen && (
         <div className="buttons">
           {buttons.map((word) => {
@@ -99,12 +106,12 @@ export function Decide({ hold, shown, may, onDone, plan }: Props) {
   );
 }
 
-type AskProps = { decision: string; hold: Hold; plan: string | undefined; busy: boolean; send: (fields: Fields) => void; leave: () => void };
+type AskProps = { decision: string; hold: Hold; plan: string | undefined; feedback: string; busy: boolean; send: (fields: Fields) => void; leave: () => void };
 
 /** What a decision wants to know. */
-function Ask({ decision, hold, plan, busy, send, leave }: AskProps) {
+function Ask({ decision, hold, plan, feedback, busy, send, leave }: AskProps) {
   const { label, asks, prompt = "", weight } = decisionWords(decision);
-  const [text, setText] = useState(asks === "plan" ? (plan ?? "") : asks === "usd" ? "1.00" : asks === "minutes" ? "30" : "");
+  const [text, setText] = useState(asks === "plan" ? (plan ?? "") : asks === "usd" ? "1.00" : asks === "minutes" ? "30" : decision === "reject" || decision === "retry" ? feedback : "");
   const [model, setModel] = useState("");
   const first = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
   useEffect(() => first.current?.focus(), []);
@@ -125,7 +132,7 @@ function Ask({ decision, hold, plan, busy, send, leave }: AskProps) {
           <input ref={first} type="number" min={asks === "usd" ? 0.01 : 1} step={asks === "usd" ? 0.01 : 1} value={text} onChange={(event) => setText(event.target.value)} required />
         ) : (
           <textarea
-            ref={first} rows={asks === "plan" ? 18 : 3} className={asks === "plan" ? "mono" : ""} value={text} onChange={(event) => setText(event.target.value)}
+            ref={first} rows={asks === "plan" ? 18 : feedback ? 6 : 3} className={asks === "plan" ? "mono" : ""} value={text} onChange={(event) => setText(event.target.value)}
             onKeyDown={(event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && !empty && submit()}
           />
         )}

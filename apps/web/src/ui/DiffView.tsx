@@ -1,6 +1,8 @@
 // A diff by file, side by side where there is room and below each other where there is not.
-import { useMemo, useState } from "react";
+import { type ReactNode, useContext, useMemo, useState } from "react";
 import { type FileDiff, parseDiff, type Row, sideBySide } from "../diff";
+
+import { Comment, Commenting, Comments, placeOf } from "./Comments";
 
 const LONG = 400;
 
@@ -38,28 +40,50 @@ function Hunks({ file }: { file: FileDiff }) {
       {file.hunks.map((hunk, at) => (
         <div key={at} className="hunk">
           {!single && <div className="hunk-head">{hunk.header || "⋯"}</div>}
-          {sideBySide(hunk.lines).map((row, line) => <Pair key={line} row={row} single={single} />)}
+          {sideBySide(hunk.lines).map((row, line) => <Pair key={line} row={row} single={single} path={file.path} />)}
         </div>
       ))}
     </div>
   );
 }
 
-function Pair({ row: { left, right }, single }: { row: Row; single: boolean }) {
+/** A line, and below it what the person says about it. */
+function Pair({ row, single, path }: { row: Row; single: boolean; path: string }) {
+  const comments = useContext(Comments);
+  const [writing, setWriting] = useState(false);
+  const line = row.right ?? row.left;
+  const place = placeOf(path, line);
+  const shown = <Cells row={row} single={single} place={place} onComment={comments && (() => setWriting(true))} />;
+  if (!comments) return shown;
+  const said = comments.list.find((comment) => comment.place === place);
+  return (
+    <>
+      {shown}
+      {writing && <Commenting before={said?.text ?? ""} place={place} leave={() => setWriting(false)} />}
+      {said && !writing && <Comment text={said.text} drop={() => comments.say(place, "")} />}
+    </>
+  );
+}
+
+type CellsProps = { row: Row; single: boolean; place: string; onComment: (() => void) | undefined };
+
+function Cells({ row: { left, right }, single, place, onComment }: CellsProps) {
+  const number = (kind: string, text: ReactNode, on: boolean) =>
+    on && onComment ? <button type="button" className={`number ${kind}`} aria-label={`Comment on ${place}`} onClick={onComment}>{text}</button> : <span className={`number ${kind}`}>{text}</span>;
   if (single) {
     const line = left ?? right;
     return (
       <div className={`pair ${line?.kind ?? "same"}`}>
-        <span className="number">{line?.new ?? line?.old}</span>
+        {number("", line?.new ?? line?.old, true)}
         <span className="text">{line?.text || " "}</span>
       </div>
     );
   }
   return (
     <div className={`pair${left && left === right ? " same" : ""}`}>
-      <span className={`number ${left ? left.kind : "none"}`}>{left?.old}</span>
+      {number(left ? left.kind : "none", left?.old, !right)}
       <span className={`text left ${left ? left.kind : "none"}`}>{left?.text || " "}</span>
-      <span className={`number ${right ? right.kind : "none"}`}>{right?.new}</span>
+      {number(right ? right.kind : "none", right?.new, right !== undefined)}
       <span className={`text right ${right ? right.kind : "none"}`}>{right?.text || " "}</span>
     </div>
   );
