@@ -117,12 +117,30 @@ await step("a hold placed while the page is open appears by itself", async () =>
 await step("a run is started from the page", async () => {
   await page.keyboard.press("n");
   await page.waitForSelector("textarea");
+  await page.waitForSelector("input[list=models]");
   await page.fill("textarea", "Started in the browser");
   for (const input of await page.locator("input[list=models]").all()) await input.fill("scripted/good");
   await page.waitForSelector(".estimate strong");
   await page.click("button[type=submit]");
   await page.waitForSelector(".rail");
   assert.match(page.url(), /\/runs\/[a-z0-9]{6}-/);
+});
+await step("a browser without a cookie is told what to do", async () => {
+  const answer = { status: 401, json: { code: "unauthorized", message: "the token is missing", hint: "" } };
+  await page.route("**/api/holds", (route) => route.fulfill(answer));
+  await page.goto(`${address}/`);
+  await page.waitForSelector("text=holdpoint open");
+  await page.unroute("**/api/holds");
+});
+await step("a login link is used once, from the fragment, and leads to the inbox", async () => {
+  let code;
+  await page.route("**/api/login", (route) => {
+    ({ code } = route.request().postDataJSON());
+    return route.fulfill({ json: {} });
+  });
+  await page.goto(`${address}/login#one-time`);
+  await page.waitForSelector(".connection.live", { state: "attached" });
+  assert.deepEqual([code, new URL(page.url()).pathname, new URL(page.url()).hash], ["one-time", "/", ""]);
 });
 await browser.close();
 assert.deepEqual(complaints, []);

@@ -49,6 +49,7 @@ for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800],
     await page.waitForFunction(() => !document.querySelector(".loading") && document.querySelector(".panel-head h2")?.textContent !== " ");
     if (name === "new") {
       await page.fill("textarea", "Let people search their notes: GET /notes?q=word gives only the notes that contain the word");
+      await page.waitForSelector("input[list=models]");
       for (const input of await page.locator("input[list=models]").all()) await input.fill("scripted/demo");
       await page.waitForSelector(".estimate strong");
       await page.evaluate(() => (document.activeElement.blur(), scrollTo(0, 0)));

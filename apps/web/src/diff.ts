@@ -58,6 +58,32 @@ function bare(name: string): string {
   return plain.replace(/^[ab]\//, "");
 }
 
+/** What changed between two texts, line by line; very long ones are shown as replaced. */
+export function compared(before: string, after: string): Line[] {
+  const [a, b] = [before.split("\n"), after.split("\n")];
+  const large = a.length * b.length > 4_000_000;
+  const common = large ? [] : lengths(a, b);
+  const lines: Line[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (!large && i < a.length && j < b.length && a[i] === b[j]) lines.push({ kind: "same", text: a[i] ?? "", old: ++i, new: ++j });
+    else if (i < a.length && (j >= b.length || large || (common[i + 1]?.[j] ?? 0) >= (common[i]?.[j + 1] ?? 0))) lines.push({ kind: "del", text: a[i] ?? "", old: ++i });
+    else lines.push({ kind: "add", text: b[j] ?? "", new: ++j });
+  }
+  return lines;
+}
+
+/** How many lines the rests of both texts have in common. */
+function lengths(a: string[], b: string[]): Uint32Array[] {
+  const table = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i -= 1) {
+    const [row, below] = [table[i], table[i + 1]];
+    if (!row || !below) continue;
+    for (let j = b.length - 1; j >= 0; j -= 1) row[j] = a[i] === b[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0);
+  }
+  return table;
+}
+
 /** Removed lines beside the added ones that took their place. */
 export function sideBySide(lines: Line[]): Row[] {
   const rows: Row[] = [];

@@ -90,8 +90,9 @@ const decisions: Record<string, DecisionWords> = {
   take_over: { label: "Take over", asks: "nothing", weight: "plain", done: "taken over" },
   cancel: { label: "Cancel run", asks: "text?", prompt: "Why? (optional, is recorded)", weight: "no", done: "cancelled" },
 };
-export const decisionWords = (word: string): DecisionWords =>
-  decisions[word] ?? { label: word.replaceAll("_", " "), asks: "text?", weight: "plain", done: word };
+const refuse: DecisionWords = { label: "Refuse", asks: "text", prompt: "Why not? The agent reads it", weight: "plain", done: "refused" };
+export const decisionWords = (word: string, kind = ""): DecisionWords =>
+  kind === "permission" && word === "reject" ? refuse : decisions[word] ?? { label: word.replaceAll("_", " "), asks: "text?", weight: "plain", done: word };
 
 /** Most urgent first: what stands still for want of a yes, then what ends by itself, oldest first within each. */
 export function urgency(a: Hold, b: Hold): number {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDiff, sideBySide } from "../src/diff";
+import { compared, parseDiff, sideBySide } from "../src/diff";
 
 const text = `diff --git a/src/app.js b/src/app.js
 index 1..2 100644
@@ -44,4 +44,10 @@ test("removed lines stand beside those that took their place, with their own num
 test("what is no diff gives no file", () => {
   expect(parseDiff("")).toEqual([]);
   expect(parseDiff("hello\n@@ -1 +1 @@\n")).toEqual([]);
+});
+test("two versions differ only where they differ, and each can be read back", () => {
+  const lines = compared("a\nb\nc\nd", "a\nx\nc\nd\ne");
+  expect(lines.map((line) => `${{ same: " ", add: "+", del: "-" }[line.kind]}${line.text}`)).toEqual([" a", "-b", "+x", " c", " d", "+e"]);
+  expect(lines.filter((line) => line.kind !== "add").map((line) => line.text).join("\n")).toBe("a\nb\nc\nd");
+  expect(lines.filter((line) => line.kind !== "del").map((line) => line.new)).toEqual([1, 2, 3, 4, 5]);
 });

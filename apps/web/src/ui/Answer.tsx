@@ -75,7 +75,7 @@ export function Answer({ hold, busy, send }: Props) {
       )}
       {wrong && <p className="trouble" role="alert">{wrong}</p>}
       <div className="buttons">
-        <button type="submit" className="weight-yes" disabled={!ready || busy}>{busy ? "sending…" : "Answer"}{!choice && !busy && <Key>Ctrl ↵</Key>}</button>
+        <button type="submit" className="weight-yes" disabled={!ready || busy}>{busy ? "sending…" : "Answer"}{!choice && !busy && hold.responseType !== "file_upload" && <Key>Ctrl ↵</Key>}</button>
       </div>
     </form>
   );

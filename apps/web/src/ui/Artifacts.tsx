@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useOfRun } from "../data";
 import { api, type Run } from "../http";
-import { DiffView } from "./DiffView";
+import { DiffView, Versions } from "./DiffView";
 import { Content } from "./Evidence";
 import { Loading, Time, Trouble, Words } from "./bits";
 
@@ -13,6 +13,9 @@ export function Artifacts({ run }: { run: Run }) {
   const number = Math.min(chosen, run.artifacts.length);
   const artifact = run.artifacts[number - 1];
   const content = useOfRun(run.id, `artifact-${number}`, () => api.artifact(run.id, number), number > 0);
+  const older = run.artifacts.findLastIndex((made, at) => at < number - 1 && made.type === artifact?.type && made.type !== "code") + 1;
+  const [compare, setCompare] = useState(false);
+  const before = useOfRun(run.id, `artifact-${older}`, () => api.artifact(run.id, older), older > 0 && compare);
   if (!artifact) return <p className="quiet">Nothing has been made yet. The plan comes first.</p>;
   return (
     <section className="artifacts" aria-label="Artifacts">
@@ -25,9 +28,10 @@ export function Artifacts({ run }: { run: Run }) {
         ))}
       </div>
       <header className="section-head"><h3><Words text={artifact.title} /></h3><span className="quiet">{artifact.stage} · <Time at={artifact.createdAt} />{artifact.path ? ` · ${artifact.path}` : ""}</span></header>
+      {older > 0 && <label className="switch"><input type="checkbox" role="switch" checked={compare} onChange={(event) => setCompare(event.target.checked)} /><span>Show what changed since version {run.artifacts[older - 1]?.version}</span></label>}
       {content.isPending && <Loading lines={8} />}
       {content.isError && <Trouble error={content.error} retry={() => void content.refetch()} />}
-      {content.data && (artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
+      {content.data && (compare && older > 0 && before.data ? <Versions before={before.data.content} after={content.data.content} name={artifact.path ?? artifact.title} /> : artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
     </section>
   );
 }

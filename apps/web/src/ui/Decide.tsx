@@ -22,7 +22,7 @@ function useDecide(hold: Hold, onDone: () => void) {
       client.setQueryData<Hold[]>(["holds"], (holds) => patched(holds, run));
       client.setQueryData(["run", run.id], run);
       void client.invalidateQueries({ queryKey: ["run", run.id] });
-      say(`\`${shortId(run.id)}\` ${decisionWords(decision).done}`);
+      say(`\`${shortId(run.id)}\` ${decisionWords(decision, hold.kind).done}`);
       onDone();
     },
     onError: (error) => {
@@ -90,7 +90,7 @@ export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
       {!chosen && (
         <div className="buttons">
           {buttons.map((word) => {
-            const { label, weight } = decisionWords(word);
+            const { label, weight } = decisionWords(word, hold.kind);
             return (
               <button key={word} type="button" className={`weight-${hold.allowed.includes("answer") && weight === "yes" ? "plain" : weight}`} disabled={isPending || !shown} onClick={() => choose(word)}>
                 {label}
@@ -110,7 +110,7 @@ type AskProps = { decision: string; hold: Hold; plan: string | undefined; feedba
 
 /** What a decision wants to know. */
 function Ask({ decision, hold, plan, feedback, busy, send, leave }: AskProps) {
-  const { label, asks, prompt = "", weight } = decisionWords(decision);
+  const { label, asks, prompt = "", weight } = decisionWords(decision, hold.kind);
   const [text, setText] = useState(asks === "plan" ? (plan ?? "") : asks === "usd" ? "1.00" : asks === "minutes" ? "30" : decision === "reject" || decision === "retry" ? feedback : "");
   const [model, setModel] = useState("");
   const first = useRef<HTMLTextAreaElement & HTMLInputElement>(null);

@@ -1,6 +1,6 @@
 // A diff by file, side by side where there is room and below each other where there is not.
 import { type ReactNode, useContext, useMemo, useState } from "react";
-import { type FileDiff, parseDiff, type Row, sideBySide } from "../diff";
+import { compared, type FileDiff, parseDiff, type Row, sideBySide } from "../diff";
 
 import { Comment, Commenting, Comments, placeOf } from "./Comments";
 
@@ -16,6 +16,12 @@ export function DiffView({ diff, open = 12 }: { diff: string; open?: number }) {
       {sorted.map((file, at) => <File key={file.path} file={file} open={at < open && !file.path.startsWith(".autonomous/")} />)}
     </div>
   );
+}
+
+/** Two versions of one text, side by side. */
+export function Versions({ before, after, name }: { before: string; after: string; name: string }) {
+  const file = useMemo((): FileDiff => ({ path: name, status: "M", binary: false, added: 0, deleted: 0, hunks: [{ header: name, lines: compared(before, after) }] }), [before, after, name]);
+  return <div className="diff"><div className="file"><Hunks file={file} /></div></div>;
 }
 
 function File({ file, open }: { file: FileDiff; open: boolean }) {

@@ -4,6 +4,7 @@ import { useOfRun } from "../data";
 import { api, type Hold, type Run, type RunEvent } from "../http";
 import { DiffView } from "./DiffView";
 import { Markdown } from "./Markdown";
+import { Recent } from "./Sessions";
 import { Loading, Trouble, Words } from "./bits";
 
 /** `onShown` is told the digest of the hold once everything it binds is on the screen. */
@@ -31,6 +32,7 @@ export function Evidence({ hold, run, onShown }: { hold: Hold; run: Run | undefi
         </section>
       )}
       {failed && events.data && <Proof events={events.data} />}
+      {["permission", "stuck", "timeout", "model", "quota", "budget"].includes(hold.kind) && <Recent run={hold.run} />}
       {(hold.kind === "fix" || hold.kind === "review" || hold.kind === "conflict") && !hold.artifact && <Changes run={hold.run} />}
     </>
   );

@@ -72,6 +72,21 @@ function History({ run, session }: { run: Run; session: Session }) {
   );
 }
 
+/** The last turns of the agent that waits: what led to this. */
+export function Recent({ run }: { run: string }) {
+  const sessions = useOfRun(run, "sessions", () => api.sessions(run));
+  const session = sessions.data?.at(-1);
+  const turns = useQuery({ queryKey: ["run", run, "sessions", session?.id], queryFn: () => whole(session?.id ?? ""), enabled: session !== undefined });
+  const last = turns.data?.filter((turn) => turn.items.length > 0).slice(-3) ?? [];
+  if (last.length === 0) return null;
+  return (
+    <section aria-label="What led to this">
+      <header className="section-head"><h3>What led to this</h3><span className="quiet">{session?.role}, last turns</span></header>
+      <div className="history">{last.map((turn) => <TurnBlock key={turn.number} number={turn.number} at={turn.startedAt} items={turn.items} />)}</div>
+    </section>
+  );
+}
+
 function TurnBlock({ number, at, items, live = false }: { number: number; at?: string; items: TurnItem[]; live?: boolean }) {
   return (
     <div className={live ? "turn live" : "turn"}>
