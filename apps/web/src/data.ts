@@ -50,7 +50,7 @@ function follow(message: LiveMessage) {
     moved.add(message.run.id);
     later();
   }
-  if (message.message === "activity" && /completed|error|note/.test(message.name)) {
+  if (message.message === "activity" && /started|completed|error|note/.test(message.name)) {
     spoke.add(message.run);
     later();
   }

@@ -61,6 +61,7 @@ export function Inbox() {
         {holds && holds.length > 0 && <p className="keys-line"><Key>j</Key><Key>k</Key> move <Key>a</Key> approve <Key>r</Key> send back <Key>?</Key> all keys</p>}
       </section>
       <section className="inbox-detail" aria-label="What is asked">
+        {isOpen && <h1 className="sr narrow">Inbox</h1>}
         {isOpen && <button type="button" className="back" onClick={() => go("/", "replace")}>← Inbox</button>}
         {hold && <HoldPanel key={hold.id} hold={hold} onDone={next} />}
         {holds?.length === 0 && <Nothing any={(runs?.length ?? 0) > 0} working={runs?.filter((run) => run.status === "running" || run.status === "queued").length ?? 0} />}
