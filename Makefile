@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -52,6 +52,9 @@ mcp-conformance: ## The official MCP conformance suite and the inspector against
 
 agents: setup ## Real agent programs (npm) through the demo, with a scripted model; AGENTS="claude codex" tries only these
 	@.ci/agents
+
+web: ## Build the dashboard (npm)
+	npm ci --prefix apps/web && npm run --prefix apps/web build
 
 fuzz: ## Every decoder under a fuzzer (nightly compiler, cargo-fuzz); SECONDS=60 for each, TARGETS="claude codex" only these
 	@SECONDS_EACH=$(or $(SECONDS),60) TARGETS="$(TARGETS)" .ci/fuzz

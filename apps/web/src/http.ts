@@ -1,0 +1,102 @@
+// Talks to the server: JSON in, JSON out; a refusal becomes a `Refused` with the server's own words.
+import type { components } from "./api";
+
+type Schemas = components["schemas"];
+export type Run = Schemas["RunView"];
+export type Hold = Schemas["HoldView"];
+export type Artifact = Schemas["ArtifactView"];
+export type ArtifactContent = Schemas["ArtifactContent"];
+export type Diff = Schemas["DiffView"];
+export type RunEvent = Schemas["EventView"];
+export type Why = Schemas["WhyView"];
+export type SpendCall = Schemas["SpendCall"];
+export type Session = Schemas["SessionView"];
+export type SessionHistory = Schemas["SessionHistory"];
+export type Turn = Schemas["TurnView"];
+export type TurnItem = Schemas["TurnItemView"];
+export type Playbook = Schemas["PlaybookView"];
+export type Models = Schemas["ModelsView"];
+export type NewRun = Schemas["NewRun"];
+export type Estimate = Schemas["EstimateView"];
+export type DecideRequest = Schemas["DecideRequest"];
+export type Problem = Schemas["Problem"];
+export type LiveMessage = Schemas["LiveMessage"];
+export type Me = { name: string; role: "viewer" | "reviewer" | "admin" };
+
+/** The server said no, or could not be reached (status 0). */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Problem,
+  ) {
+    super(problem.message);
+  }
+}
+
+const unreachable: Problem = {
+  code: "unreachable",
+  message: "The server does not answer.",
+  hint: "It may be restarting; this page tries again by itself. If it stays away, run `holdpoint serve`.",
+};
+
+async function call<T>(method: "GET" | "POST", path: string, body?: unknown, key?: string): Promise<T> {
+  const headers: Record<string, string> = { "holdpoint-channel": "web" };
+  if (method === "POST") headers["content-type"] = "application/json";
+  if (key) headers["idempotency-key"] = key;
+  let answer: Response;
+  try {
+    const sent = method === "POST" ? JSON.stringify(body ?? {}) : null;
+    answer = await fetch(path, { method, headers, body: sent, credentials: "same-origin", cache: "no-store" });
+  } catch {
+    throw new Refused(0, unreachable);
+  }
+  const text = await answer.text();
+  if (answer.ok) return (text ? JSON.parse(text) : undefined) as T;
+  throw new Refused(answer.status, readProblem(answer.status, text));
+}
+
+function readProblem(status: number, text: string): Problem {
+  try {
+    const said = JSON.parse(text) as Partial<Problem>;
+    if (typeof said.message === "string") return { code: "unknown", hint: "", ...said, message: said.message };
+  } catch {
+    // Not JSON: a proxy in between, or a server that is going down.
+  }
+  if (status === 502 || status === 503 || status === 504 || status === 500) return unreachable;
+  return { code: "unknown", message: `The server answered ${status}.`, hint: "Look at the server's log." };
+}
+
+/** A name for one wish, so that sending it twice does it once. */
+export function freshKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const at = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
+
+export const api = {
+  login: (code: string) => call<unknown>("POST", "/api/login", { code }),
+  me: () => call<Me>("GET", "/api/me"),
+  holds: () => call<Hold[]>("GET", "/api/holds"),
+  runs: (before?: string) => call<Run[]>("GET", `/api/runs?limit=1000${before ? `&before=${before}` : ""}`),
+  run: (id: string) => call<Run>("GET", at(id)),
+  events: (id: string) => call<RunEvent[]>("GET", at(id, "/events")),
+  artifact: (id: string, number: number) => call<ArtifactContent>("GET", at(id, `/artifacts/${number}`)),
+  diff: (id: string) => call<Diff>("GET", at(id, "/diff")),
+  why: (id: string) => call<Why>("GET", at(id, "/why")),
+  spend: (id: string) => call<SpendCall[]>("GET", at(id, "/spend")),
+  sessions: (id: string) => call<Session[]>("GET", at(id, "/sessions")),
+  session: (id: string, after = 0) =>
+    call<SessionHistory>("GET", `/api/sessions/${encodeURIComponent(id)}?after=${after}`),
+  children: (id: string) => call<Run[]>("GET", `/api/runs?limit=200&parent=${encodeURIComponent(id)}`),
+  playbooks: (project?: string) =>
+    call<Playbook[]>("GET", `/api/playbooks${project ? `?project=${encodeURIComponent(project)}` : ""}`),
+  models: () => call<Models>("GET", "/api/models"),
+  estimate: (run: NewRun) => call<Estimate>("POST", "/api/runs/estimate", run),
+  start: (run: NewRun, key: string) => call<Run>("POST", "/api/runs", run, key),
+  decide: (run: string, request: DecideRequest, key: string) => call<Run>("POST", at(run, "/decide"), request, key),
+  cancel: (id: string, reason?: string) => call<Run>("POST", at(id, "/cancel"), reason ? { reason } : {}),
+  pause: (id: string) => call<Run>("POST", at(id, "/pause"), {}),
+  resume: (id: string) => call<Run>("POST", at(id, "/resume"), {}),
+  tell: (id: string, text: string) => call<unknown>("POST", at(id, "/message"), { text }),
+};

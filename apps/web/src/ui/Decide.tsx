@@ -1,0 +1,161 @@
+// The decisions a hold takes, and what each needs. A decision carries the digest that was on the screen; nothing is
+// called done before the server has said so.
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useCallback, useEffect, useRef, useState } from "react";
+import { client, patched } from "../data";
+import { api, type DecideRequest, freshKey, type Hold, Refused, type Run } from "../http";
+import { decisionFor, pressed } from "../keys";
+import { decisionWords, shortId } from "../words";
+import { Answer } from "./Answer";
+import { say } from "./Toasts";
+import { Key, Trouble } from "./bits";
+
+type Fields = Pick<DecideRequest, "text" | "answer" | "minutes" | "usd" | "model">;
+type Wish = { decision: string; fields: Fields; key: string };
+const keyOf: Record<string, string> = { approve: "a", resume: "a", reject: "r", suggest: "s" };
+
+function useDecide(hold: Hold, onDone: () => void) {
+  return useMutation({
+    mutationFn: ({ decision, fields, key }: Wish) =>
+      api.decide(hold.run, { decision, digest: hold.digest, hold: hold.id, ...fields }, key),
+    onSuccess: (run: Run, { decision }) => {
+      client.setQueryData<Hold[]>(["holds"], (holds) => patched(holds, run));
+      client.setQueryData(["run", run.id], run);
+      void client.invalidateQueries({ queryKey: ["run", run.id] });
+      say(`\`${shortId(run.id)}\` ${decisionWords(decision, hold.kind).done}`);
+      onDone();
+    },
+    onError: (error) => {
+      if (!(error instanceof Refused) || error.status !== 409) return;
+      // Somebody was first, or what is shown is no longer what is there.
+      say(error.problem.message, "bad", error.problem.hint);
+      void client.invalidateQueries({ queryKey: ["holds"] });
+      void client.invalidateQueries({ queryKey: ["run", hold.run] });
+    },
+  });
+}
+
+type Props = { hold: Hold; shown: boolean; may: boolean; onDone: () => void; plan?: string | undefined; feedback: string };
+/** A key pressed sooner was meant for the hold that was here before. */
+const TOO_SOON = 400;
+
+export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
+  const [takesKeys, setTakesKeys] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setTakesKeys(true), TOO_SOON);
+    return () => clearTimeout(timer);
+  }, []);
+  const [chosen, setChosen] = useState<string>();
+  const decide = useDecide(hold, onDone);
+  const { mutate, isPending } = decide;
+  const wish = useRef("");
+  const send = useCallback(
+    (decision: string, fields: Fields = {}) => {
+      // The same wish keeps its key: sent again after a lost connection it is still done once.
+      const said = JSON.stringify([decision, fields]);
+      if (!wish.current.startsWith(said)) wish.current = `${said}|${freshKey()}`;
+      mutate({ decision, fields, key: wish.current.slice(said.length + 1) });
+    },
+    [mutate],
+  );
+  const choose = useCallback(
+    (decision: string) => {
+      if (isPending || !shown) return;
+      if (decisionWords(decision).asks === "nothing") send(decision);
+      else setChosen(decision);
+    },
+    [isPending, shown, send],
+  );
+  useEffect(() => {
+    if (!may || !takesKeys) return undefined;
+    const listen = (event: KeyboardEvent) => {
+      const act = pressed(event);
+      if (act === "close") setChosen(undefined);
+      const decision = act && typeof act === "string" ? decisionFor(act, hold.allowed) : undefined;
+      if (!decision || event.repeat) return;
+      event.preventDefault();
+      if (decision === "answer") document.querySelector<HTMLElement>(".answer input, .answer textarea")?.focus();
+      else choose(decision);
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, [hold.allowed, choose, may, takesKeys]);
+
+  if (!may) return <p className="quiet">You may look, and others decide. An admin can make you a reviewer.</p>;
+  const buttons = hold.allowed.filter((word) => word !== "answer");
+  return (
+    <div className="decide" aria-busy={isPending} data-takes-keys={takesKeys}>
+      {hold.allowed.includes("answer") && <Answer hold={hold} busy={isPending} send={(answer) => send("answer", { answer })} />}
+      {chosen && <Ask key={chosen} decision={chosen} hold={hold} plan={plan} feedback={feedback} busy={isPending} send={(fields) => send(chosen, fields)} leave={() => setChosen(undefined)} />}
+      {!chosen && (
+        <div className="buttons">
+          {buttons.map((word) => {
+            const { label, weight } = decisionWords(word, hold.kind);
+            return (
+              <button key={word} type="button" className={`weight-${hold.allowed.includes("answer") && weight === "yes" ? "plain" : weight}`} disabled={isPending || !shown} onClick={() => choose(word)}>
+                {label}
+                {keyOf[word] && <Key>{keyOf[word]}</Key>}
+              </button>
+            );
+          })}
+          {isPending && <span className="sending" role="status">sending…</span>}
+        </div>
+      )}
+      {decide.isError && <Trouble error={decide.error} />}
+    </div>
+  );
+}
+
+type AskProps = { decision: string; hold: Hold; plan: string | undefined; feedback: string; busy: boolean; send: (fields: Fields) => void; leave: () => void };
+
+/** What a decision wants to know. */
+function Ask({ decision, hold, plan, feedback, busy, send, leave }: AskProps) {
+  const { label, asks, prompt = "", weight } = decisionWords(decision, hold.kind);
+  const [text, setText] = useState(asks === "plan" ? (plan ?? "") : asks === "usd" ? "1.00" : asks === "minutes" ? "30" : decision === "reject" || decision === "retry" ? feedback : "");
+  const [model, setModel] = useState("");
+  const first = useRef<HTMLTextAreaElement & HTMLInputElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  const submit = (event?: FormEvent) => {
+    event?.preventDefault();
+    if (busy) return;
+    if (asks === "usd") send({ usd: Number(text) });
+    else if (asks === "minutes") send({ minutes: Math.round(Number(text)) });
+    else send({ ...(text.trim() && { text }), ...(asks === "retry" && model && { model }) });
+  };
+  const number = asks === "usd" || asks === "minutes";
+  const empty = (asks === "text" || asks === "plan") && text.trim() === "";
+  return (
+    <form className="ask" onSubmit={submit}>
+      <label>
+        {prompt}
+        {number ? (
+          <input ref={first} type="number" min={asks === "usd" ? 0.01 : 1} step={asks === "usd" ? 0.01 : 1} value={text} onChange={(event) => setText(event.target.value)} required />
+        ) : (
+          <textarea
+            ref={first} rows={asks === "plan" ? 18 : feedback ? 6 : 3} className={asks === "plan" ? "mono" : ""} value={text} onChange={(event) => setText(event.target.value)}
+            onKeyDown={(event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && !empty && submit()}
+          />
+        )}
+      </label>
+      {asks === "retry" && (hold.kind === "model" || hold.kind === "budget" || hold.kind === "quota") && <ModelChoice value={model} choose={setModel} />}
+      <div className="buttons">
+        <button type="submit" className={`weight-${weight === "no" ? "no" : "yes"}`} disabled={busy || empty}>{busy ? "sending…" : label}{!number && !busy && <Key>Ctrl ↵</Key>}</button>
+        <button type="button" className="weight-plain" onClick={leave} disabled={busy}>Back<Key>Esc</Key></button>
+      </div>
+    </form>
+  );
+}
+
+function ModelChoice({ value, choose }: { value: string; choose: (model: string) => void }) {
+  const models = useQuery({ queryKey: ["models"], queryFn: api.models });
+  const names = models.data?.providers.filter((one) => one.setUp).flatMap((one) => one.models.map((model) => model.name)) ?? [];
+  return (
+    <label>
+      With another model from now on
+      <select value={value} onChange={(event) => choose(event.target.value)}>
+        <option value="">the same</option>
+        {names.filter((name) => !name.endsWith("*")).map((name) => <option key={name}>{name}</option>)}
+      </select>
+    </label>
+  );
+}

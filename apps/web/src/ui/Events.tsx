@@ -1,0 +1,39 @@
+// Everything that was recorded about a run, in order.
+import { useState } from "react";
+import { useOfRun } from "../data";
+import { api } from "../http";
+import { Loading, Time, Trouble } from "./bits";
+
+export function Events({ id }: { id: string }) {
+  const events = useOfRun(id, "events", () => api.events(id));
+  const [text, setText] = useState("");
+  if (!events.data) return events.isError ? <Trouble error={events.error} /> : <Loading lines={10} />;
+  const shown = events.data.filter((event) => event.type.toLowerCase().includes(text.trim().toLowerCase().replaceAll(" ", "_")));
+  return (
+    <section aria-label="Events">
+      <div className="filters"><input type="search" placeholder="Filter by type" aria-label="Filter events by type" value={text} onChange={(event) => setText(event.target.value)} /><span className="quiet">{shown.length} of {events.data.length}</span></div>
+      <ol className="events">
+        {shown.map((event) => (
+          <li key={event.sequence}>
+            <details>
+              <summary><span className="quiet mono">{event.sequence}</span><Time at={event.timestamp} /><span>{event.type.toLowerCase().replaceAll("_", " ")}</span><span className="quiet hint">{hint(event.payload)}</span></summary>
+              <pre tabIndex={0}>{JSON.stringify(event.payload, null, 2)}</pre>
+            </details>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** The few words in an event that tell it from others of its kind. */
+function hint(payload: unknown): string {
+  const words: string[] = [];
+  const look = (value: unknown, depth: number) => {
+    if (words.length >= 3 || depth > 2) return;
+    if (typeof value === "string" && value.length > 0 && value.length < 90 && !/^[0-9a-f]{40,}$/.test(value)) words.push(value);
+    else if (value && typeof value === "object") for (const inner of Object.values(value)) look(inner, depth + 1);
+  };
+  look(payload, 0);
+  return words.slice(0, 3).join(" · ");
+}
