@@ -71,7 +71,7 @@ function Frame({ path }: { path: string }) {
           {me.data && <p className="quiet me">{me.data.name} · {me.data.role}</p>}
         </div>
       </nav>
-      <Guard key={path}><Page path={path} /></Guard>
+      <Guard key={path.split("/").slice(0, 3).join("/")}><Page path={path} /></Guard>
       {help && <Help close={() => setHelp(false)} />}
       <Toasts />
     </div>
