@@ -30,7 +30,7 @@ export function SignedOut() {
     <Empty title="This browser is not signed in">
       <p>Run this on the machine where Holdpoint runs:</p>
       <pre className="command">holdpoint open</pre>
-      <p className="quiet">It opens this page with a link that works once. The link is good for a few minutes.</p>
+      <p className="quiet">It opens this page with a link that works once. The link is good for one minute.</p>
     </Empty>
   );
 }
