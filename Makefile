@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ agents: setup ## Real agent programs (npm) through the demo, with a scripted mod
 
 web: ## Build the dashboard (npm)
 	npm ci --prefix apps/web && npm run --prefix apps/web build
+
+web-test: setup ## The dashboard's tests: its pure parts, then the whole of it in Chromium against a real server (npm)
+	@.ci/web-test
 
 fuzz: ## Every decoder under a fuzzer (nightly compiler, cargo-fuzz); SECONDS=60 for each, TARGETS="claude codex" only these
 	@SECONDS_EACH=$(or $(SECONDS),60) TARGETS="$(TARGETS)" .ci/fuzz

@@ -1,15 +1,17 @@
-// Drives the dashboard in a real browser against the world of `world.mjs`, and says what held. It decides things, so
-// every run needs a fresh world. Usage: node scripts/drive.mjs ADDRESS HOME HOLDPOINT-BINARY
-import { spawn } from "node:child_process";
+// Drives the dashboard, as the server itself serves it, in a real browser against the world of `world.mjs`, and says what
+// held. It decides things, so every run needs a fresh world. Usage: node scripts/drive.mjs HOME HOLDPOINT-BINARY
+import { execFileSync, spawn } from "node:child_process";
 import assert from "node:assert/strict";
 import { mkdtempSync, openSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { chromium } from "playwright-core";
 
-const [address, home, binary] = process.argv.slice(2);
-if (!address || !home || !binary) throw new Error("usage: node scripts/drive.mjs ADDRESS HOME HOLDPOINT-BINARY");
+const [home, binary] = process.argv.slice(2);
+if (!home || !binary) throw new Error("usage: node scripts/drive.mjs HOME HOLDPOINT-BINARY");
+const { url: address } = JSON.parse(readFileSync(`${home}/server.json`, "utf8"));
+const headers = { authorization: `Bearer ${readFileSync(`${home}/token`, "utf8").trim()}`, "content-type": "application/json" };
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const api = async (path, body) => (await fetch(`${address}${path}`, body && { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).json();
+const api = async (path, body) => (await fetch(`${address}${path}`, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers })).json();
 const hold = async (test) => (await api("/api/holds")).find(test);
 const complaints = [];
 
@@ -29,6 +31,20 @@ const show = async (one) => {
 };
 const step = async (name, does) => { await does(); console.log(`✓ ${name}`); };
 
+await step("a browser without a login is told what to do", async () => {
+  await page.goto(`${address}/`);
+  await page.waitForSelector("text=holdpoint open");
+});
+await step("a link logs it in once, and nothing of it stays in the address", async () => {
+  const link = execFileSync(binary, ["open"], { env: { ...process.env, HOLDPOINT_HOME: home } }).toString().trim();
+  await page.goto(link);
+  await page.waitForSelector(".connection.live", { state: "attached" });
+  assert.deepEqual([new URL(page.url()).pathname, new URL(page.url()).hash], ["/", ""]);
+  const [cookie] = await browser.cookies();
+  assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite], ["holdpoint", true, "Strict"]);
+  const again = await fetch(`${address}/api/login`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ code: new URL(link).hash.slice(1) }) });
+  assert.equal(again.status, 401, "the code was used");
+});
 await step("a plan is approved with one key, bound to the digest on the screen", async () => {
   const one = await hold((at) => at.artifact?.type === "spec");
   await show(one);
@@ -124,23 +140,6 @@ await step("a run is started from the page", async () => {
   await page.click("button[type=submit]");
   await page.waitForSelector(".rail");
   assert.match(page.url(), /\/runs\/[a-z0-9]{6}-/);
-});
-await step("a browser without a cookie is told what to do", async () => {
-  const answer = { status: 401, json: { code: "unauthorized", message: "the token is missing", hint: "" } };
-  await page.route("**/api/holds", (route) => route.fulfill(answer));
-  await page.goto(`${address}/`);
-  await page.waitForSelector("text=holdpoint open");
-  await page.unroute("**/api/holds");
-});
-await step("a login link is used once, from the fragment, and leads to the inbox", async () => {
-  let code;
-  await page.route("**/api/login", (route) => {
-    ({ code } = route.request().postDataJSON());
-    return route.fulfill({ json: {} });
-  });
-  await page.goto(`${address}/login#one-time`);
-  await page.waitForSelector(".connection.live", { state: "attached" });
-  assert.deepEqual([code, new URL(page.url()).pathname, new URL(page.url()).hash], ["one-time", "/", ""]);
 });
 await browser.close();
 assert.deepEqual(complaints, []);

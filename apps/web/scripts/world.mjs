@@ -38,8 +38,7 @@ if (!existsSync(repository)) {
 }
 
 const log = openSync(`${folder}/server.log`, "a");
-const port = process.env.PORT ?? "4173";
-const server = spawn(binary, ["serve", "--port", port, "--agents", "12"], {
+const server = spawn(binary, ["serve", "--port", process.env.PORT ?? "0", "--agents", "12"], {
   detached: true, stdio: ["ignore", log, log],
   env: { ...process.env, HOLDPOINT_HOME: home, MAX_CONCURRENT_RUNS_PER_USER: "30" },
 });
@@ -47,7 +46,8 @@ server.unref();
 writeFileSync(`${folder}/server.pid`, String(server.pid));
 
 const api = async (path, body) => {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+  const { url } = JSON.parse(readFileSync(`${home}/server.json`, "utf8"));
+  const answer = await fetch(`${url}${path}`, {
     method: body ? "POST" : "GET", body: body && JSON.stringify(body),
     headers: { authorization: `Bearer ${readFileSync(`${home}/token`, "utf8").trim()}`, "content-type": "application/json" },
   });
