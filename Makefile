@@ -4,7 +4,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 YES ?=
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ web: ## Build the dashboard (npm)
 
 web-test: setup ## The dashboard's tests: its pure parts, then the whole of it in Chromium against a real server (npm)
 	@.ci/web-test
+
+api-test: ## Every route against the API's own document, with made-up requests (schemathesis from PyPI); EXAMPLES=50 each
+	@.ci/api-test
 
 fuzz: ## Every decoder under a fuzzer (nightly compiler, cargo-fuzz); SECONDS=60 for each, TARGETS="claude codex" only these
 	@SECONDS_EACH=$(or $(SECONDS),60) TARGETS="$(TARGETS)" .ci/fuzz
