@@ -2,6 +2,7 @@
 
 mod channels;
 mod decisions;
+mod figures;
 mod groups;
 mod holds;
 mod live;
@@ -54,6 +55,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
+        .routes(routes!(figures::metrics))
+        .routes(routes!(figures::projects))
+        .routes(routes!(figures::doctor))
         .routes(routes!(playbooks::list))
         .routes(routes!(models::list))
         .routes(routes!(models::test))
