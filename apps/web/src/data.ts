@@ -6,7 +6,8 @@ import { api, type Hold, type LiveMessage, Refused, type Run } from "./http";
 import { onMessage, useLink, useLiveRuns } from "./socket";
 import { urgency } from "./words";
 
-const PAGE = 1000;
+/** Some screens full; the rest is read as somebody scrolls there. */
+const PAGE = 300;
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -64,6 +65,13 @@ export function useMe() {
 }
 /** Only hides what would be refused: the server decides who may do what. */
 export const useMayDecide = () => useMe().data?.role !== "viewer";
+export const useIsAdmin = () => useMe().data?.role === "admin";
+
+/** Paths of the repositories that runs were started in, the one last used first. */
+export function useProjects(): string[] {
+  const query = useQuery({ queryKey: ["projects"], queryFn: api.projects });
+  return useMemo(() => query.data?.filter((one) => one.present).map((one) => one.path) ?? [], [query.data]);
+}
 
 export function useHolds() {
   const query = useQuery({ queryKey: ["holds"], queryFn: api.holds, refetchInterval: usePolling() });
@@ -78,11 +86,26 @@ export function useRun(id: string) {
 export const useOfRun = <T>(id: string, what: string, ask: () => Promise<T>, wanted = true) =>
   useQuery({ queryKey: ["run", id, what], queryFn: ask, enabled: wanted, refetchInterval: usePolling() });
 
-/** Every run there is, newest first: pages as they were read, and over them what the socket told since. */
-export function useRuns() {
+const WAITING = "awaiting_approval,awaiting_clarification,paused,stuck";
+
+/** Runs that wait for a person or are at work: what the inbox tells of, however many others there are. */
+export function useOpenRuns(): ReadonlyMap<string, Run> | undefined {
+  const query = useQuery({ queryKey: ["open"], queryFn: () => api.runsWith(`${WAITING},queued,running`), refetchInterval: usePolling(), staleTime: 60_000 });
+  const live = useLiveRuns();
+  return useMemo(() => {
+    if (!query.data) return undefined;
+    const all = new Map(query.data.map((run) => [run.id, run]));
+    for (const run of live.values()) if ((all.get(run.id)?.version ?? 0) < run.version) all.set(run.id, run);
+    return all;
+  }, [query.data, live]);
+}
+
+/** Runs that somebody started, newest first: pages as they were read, and over them what the socket told since. With
+ * `all` every page is read, since what is looked for may be in any of them. */
+export function useRuns(all: boolean) {
   const query = useInfiniteQuery({
     queryKey: ["runs"],
-    queryFn: ({ pageParam }) => api.runs(pageParam || undefined),
+    queryFn: ({ pageParam }) => api.runs(PAGE, pageParam || undefined),
     initialPageParam: "",
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.id),
     refetchInterval: usePolling(),
@@ -90,22 +113,25 @@ export function useRuns() {
   });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = query;
   useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage, isError]);
+    if (all && hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+  }, [all, hasNextPage, isFetchingNextPage, fetchNextPage, isError]);
   const live = useLiveRuns();
   const pages = query.data?.pages;
   const runs = useMemo(() => {
     if (!pages) return undefined;
     return merged(pages.flat(), live);
   }, [pages, live]);
-  return { ...query, runs };
+  const more = () => {
+    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+  };
+  return { ...query, runs, more };
 }
 
 export function merged(read: Run[], live: ReadonlyMap<string, Run>): Run[] {
   const all = new Map(read.map((run) => [run.id, run]));
   for (const run of live.values()) {
     const known = all.get(run.id);
-    if (!known || known.version < run.version) all.set(run.id, run);
+    if (!run.parent && (!known || known.version < run.version)) all.set(run.id, run);
   }
   return [...all.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
 }
