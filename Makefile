@@ -7,7 +7,7 @@ YES ?=
 DASHBOARD := apps/web/dist/index.html
 DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test api-test
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -69,6 +69,10 @@ apps/web/node_modules/.package-lock.json: apps/web/package-lock.json
 web-test: setup web ## The dashboard's tests: its pure parts, then all of it in Chromium against real servers, hostile pages and hostile text (npm)
 	$(CARGO) build --locked --package holdpoint
 	@.ci/web-test
+
+security-test: setup web ## Hostile pages and hostile text against the dashboard, its API and the terminal, in Chromium (npm)
+	$(CARGO) build --locked --package holdpoint
+	@PARTS=security .ci/web-test
 
 api-test: ## Every route against the API's own document, with made-up requests (schemathesis from PyPI); EXAMPLES=50 each
 	@.ci/api-test

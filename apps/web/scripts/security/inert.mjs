@@ -99,7 +99,7 @@ async function walked(page, server, most) {
   return { addresses: [...seen], shown };
 }
 
-export async function inert({ browser, page, complaints }, server, { turns = payloads.length, most = 16 } = {}) {
+export async function inert({ browser, page, complaints }, server, { turns = 24, most = 16 } = {}) {
   const foreign = await watch(browser, server.address);
   let walk;
   await step("hostile text of strangers and agents is text on every screen", async () => {
