@@ -17,6 +17,7 @@ mod kin;
 mod live;
 mod metrics;
 mod models;
+mod once;
 mod pages;
 mod people;
 mod place;
@@ -27,6 +28,7 @@ mod rights;
 mod scope;
 mod serve;
 mod shelf;
+mod tags;
 mod to_wire;
 
 pub use app::{App, AppParts, LiveLimits};
