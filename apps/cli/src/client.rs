@@ -11,7 +11,7 @@ use wire::{
     LoginCodeView, MessageRequest, MetricsView, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode,
     NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges,
     ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
-    VariantsRequest, WhyView,
+    VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -158,7 +158,7 @@ impl Client {
     }
 
     pub(crate) async fn channels(&self) -> Result<Vec<ChannelView>, Failure> {
-        self.get("/api/channels").await
+        self.get("/api/channels?limit=1000").await
     }
 
     pub(crate) async fn channel(&self, id: &str) -> Result<ChannelView, Failure> {
@@ -220,6 +220,14 @@ impl Client {
 
     pub(crate) async fn answer(&self, hold: &str, request: &AnswerRequest) -> Result<RunView, Failure> {
         self.post(&format!("/api/clarifications/{}/answer", escape(hold)), request).await
+    }
+
+    pub(crate) async fn merge(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/merge"), request).await
+    }
+
+    pub(crate) async fn pull_request(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/pull-request"), request).await
     }
 
     pub(crate) async fn cancel(&self, run: &str, request: &CancelRequest) -> Result<RunView, Failure> {

@@ -20,6 +20,7 @@ mod ledger;
 mod live;
 mod metrics;
 mod models;
+mod once;
 mod pages;
 mod people;
 mod place;
@@ -30,6 +31,7 @@ mod rights;
 mod scope;
 mod serve;
 mod shelf;
+mod tags;
 mod to_wire;
 
 pub use app::{App, AppParts, LiveLimits};

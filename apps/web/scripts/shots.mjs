@@ -17,7 +17,7 @@ const get = async (path) => (await fetch(`${address}${path}`)).json();
 // What `more.mjs` added, if it did.
 const more = process.env.HOLDPOINT_HOME && existsSync(`${process.env.HOLDPOINT_HOME}/../more.json`) ? JSON.parse(readFileSync(`${process.env.HOLDPOINT_HOME}/../more.json`, "utf8")) : {};
 const holds = await get("/api/holds");
-const runs = await get("/api/runs?limit=200");
+const runs = await get("/api/runs?limit=200&roots=true");
 const hold = (test) => holds.find(test);
 const inbox = (name, test) => (hold(test) ? [[name, `/?hold=${encodeURIComponent(hold(test).id)}`]] : []);
 const run = (test) => runs.find(test)?.id;
@@ -29,7 +29,7 @@ const screens = [
   ...inbox("inbox-file", (one) => one.responseType === "file_upload"),
   ...inbox("inbox-permission", (one) => one.kind === "permission"),
   ["runs", "/runs"], ["board", "/runs?view=board"], ["tasks", "/runs?view=tasks"],
-  ["run-session", `/runs/${run((one) => one.status === "running") ?? runs[0].id}/session`],
+  ["run-session", `/runs/${run((one) => one.status === "running" && one.playbook === "autonomous") ?? runs[0].id}/session`],
   ["run-hold", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}`],
   ["run-artifacts", `/runs/${run((one) => one.status === "completed") ?? runs[0].id}/artifacts`],
   ["run-changes", `/runs/${hold((one) => one.artifact?.type === "code")?.run ?? runs[0].id}/changes`],

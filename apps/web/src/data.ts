@@ -1,7 +1,7 @@
 // What the screens ask for, and how live messages keep it true. While the socket is away, lists are asked for again
 // every few seconds instead.
 import { QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo } from "react";
+import { useMemo } from "react";
 import { api, type Hold, type LiveMessage, Refused, type Run } from "./http";
 import { onMessage, useLink, useLiveRuns } from "./socket";
 import { urgency } from "./words";
@@ -100,31 +100,31 @@ export function useOpenRuns(): ReadonlyMap<string, Run> | undefined {
   }, [query.data, live]);
 }
 
-/** Runs that somebody started, newest first: pages as they were read, and over them what the socket told since. With
- * `all` every page is read, since what is looked for may be in any of them. */
-export function useRuns(all: boolean) {
+/** Runs that somebody started, newest first: pages as they were read, what was looked for, and over them what the
+ * socket told since. */
+export function useRuns(status: string, text: string) {
   const query = useInfiniteQuery({
-    queryKey: ["runs"],
-    queryFn: ({ pageParam }) => api.runs(PAGE, pageParam || undefined),
+    queryKey: ["runs", status],
+    queryFn: ({ pageParam }) => api.runs({ limit: PAGE, before: pageParam, status }),
     initialPageParam: "",
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.id),
     refetchInterval: usePolling(),
     staleTime: 60_000,
   });
+  // The server looks through the requests of all runs; what is read already is also looked through by id and branch.
+  const word = text.split(/\s+/).reduce((longest, one) => (one.length > longest.length ? one : longest), "").slice(0, 60);
+  const found = useQuery({ queryKey: ["found", word, status], queryFn: () => api.runs({ limit: 1000, before: "", status, q: word }), enabled: word.length > 1, staleTime: 30_000 });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = query;
-  useEffect(() => {
-    if (all && hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
-  }, [all, hasNextPage, isFetchingNextPage, fetchNextPage, isError]);
   const live = useLiveRuns();
   const pages = query.data?.pages;
   const runs = useMemo(() => {
     if (!pages) return undefined;
-    return merged(pages.flat(), live);
-  }, [pages, live]);
+    return merged([...pages.flat(), ...(word.length > 1 ? (found.data ?? []) : [])], live);
+  }, [pages, live, found.data, word]);
   const more = () => {
     if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
   };
-  return { ...query, runs, more };
+  return { ...query, runs, more, looking: word.length > 1 && found.isFetching };
 }
 
 export function merged(read: Run[], live: ReadonlyMap<string, Run>): Run[] {

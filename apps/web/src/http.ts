@@ -89,13 +89,16 @@ export function freshKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** What is not empty. */
+const said = (words: Record<string, string>) => Object.fromEntries(Object.entries(words).filter(([, word]) => word !== ""));
 const at = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
 export const api = {
   login: (code: string) => call<unknown>("POST", "/api/login", { code }),
   me: () => call<Me>("GET", "/api/me"),
   holds: () => call<Hold[]>("GET", "/api/holds"),
-  runs: (limit: number, before?: string) => call<Run[]>("GET", `/api/runs?roots=true&limit=${limit}${before ? `&before=${before}` : ""}`),
+  runs: (which: { limit: number; before: string; status: string; q?: string }) =>
+    call<Run[]>("GET", `/api/runs?${new URLSearchParams({ roots: "true", ...said({ ...which, limit: String(which.limit) }) })}`),
   newest: () => call<Run[]>("GET", "/api/runs?limit=1"),
   runsWith: (statuses: string) => call<Run[]>("GET", `/api/runs?limit=1000&status=${statuses}`),
   run: (id: string) => call<Run>("GET", at(id)),

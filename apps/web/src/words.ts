@@ -100,6 +100,8 @@ export function urgency(a: Hold, b: Hold): number {
   return rank(a) - rank(b) || Date.parse(a.since) - Date.parse(b.since) || a.id.localeCompare(b.id);
 }
 
+/** The first line of a request; the rest is told where there is room. */
+export const headline = (request: string) => request.trimStart().split("\n", 1)[0] || "(nothing said yet)";
 export const shortId = (id: string) => id.split("-")[0] ?? id;
 export const projectName = (path: string) => path.split("/").filter(Boolean).at(-1) ?? path;
 export const isOver = (run: Run) => run.completedAt !== null && run.completedAt !== undefined;

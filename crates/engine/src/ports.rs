@@ -268,6 +268,12 @@ pub struct RunFilter {
     pub project: Option<String>,
     /// Only runs with one of these statuses; empty means all.
     pub statuses: Vec<domain::Status>,
+    /// Only runs of this playbook.
+    pub playbook: Option<String>,
+    /// Only runs whose request has this text in it; the case of ASCII letters does not matter.
+    pub text: Option<String>,
+    /// Only runs created then or later.
+    pub since: Option<Timestamp>,
     /// Only runs created before this one (paging).
     pub before: Option<RunId>,
     /// At most so many; 0 means 100.

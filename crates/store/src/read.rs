@@ -77,6 +77,18 @@ pub(crate) fn rows(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ro
         sql.push_str(&format!(" AND status IN ({marks})"));
         arguments.extend(filter.statuses.iter().map(|status| Box::new(status.word()) as Box<dyn ToSql>));
     }
+    if let Some(playbook) = &filter.playbook {
+        sql.push_str(" AND playbook = ?");
+        arguments.push(Box::new(playbook.clone()));
+    }
+    if let Some(text) = &filter.text {
+        sql.push_str(" AND instr(lower(original_request), lower(?)) > 0");
+        arguments.push(Box::new(text.clone()));
+    }
+    if let Some(since) = filter.since {
+        sql.push_str(" AND created_at >= ?");
+        arguments.push(Box::new(millis(since)));
+    }
     if let Some(before) = &filter.before {
         sql.push_str(" AND number < (SELECT number FROM workflow_runs WHERE id = ?)");
         arguments.push(Box::new(before.as_str().to_owned()));

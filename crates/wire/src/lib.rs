@@ -38,6 +38,7 @@ pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,
     NewTask, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, StrangersText, TaskMerge, TaskUpdate,
+    WayOutRequest,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{

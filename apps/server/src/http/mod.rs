@@ -2,6 +2,7 @@
 
 mod channels;
 mod decisions;
+mod document;
 mod figures;
 mod groups;
 mod holds;
@@ -9,6 +10,7 @@ mod live;
 mod login;
 mod models;
 mod monitor;
+mod paging;
 mod playbooks;
 mod reading;
 mod runs;
@@ -28,8 +30,10 @@ use wire::{Fault, Problem};
 
 use crate::App;
 use crate::gate::gate;
+use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
+use crate::tags::tagged;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -40,6 +44,8 @@ pub fn router(app: App) -> Router {
         .route("/api/openapi.json", get(described))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn(tagged))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
         .with_state(app)
 }
@@ -87,6 +93,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(other);
     let document = api.get_openapi_mut();
     document.info = Info::new("Holdpoint", env!("CARGO_PKG_VERSION"));
+    document::complete(document);
     api
 }
 
@@ -101,6 +108,8 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(decisions::request_changes))
         .routes(routes!(decisions::decide))
         .routes(routes!(decisions::cancel))
+        .routes(routes!(decisions::merge))
+        .routes(routes!(decisions::pull_request))
         .routes(routes!(decisions::pause))
         .routes(routes!(decisions::attach))
         .routes(routes!(decisions::resume))

@@ -8,7 +8,7 @@ import { moved, pressed } from "../keys";
 import { go, Link, useSearch } from "../router";
 import { HoldPanel } from "../ui/HoldPanel";
 import { Badge, Empty, Key, Loading, Trouble, useNow, Words } from "../ui/bits";
-import { ago, holdTone, holdWords, shortId } from "../words";
+import { ago, headline, holdTone, holdWords, shortId } from "../words";
 
 const WIDE = "(min-width: 900px)";
 
@@ -112,7 +112,7 @@ function List({ holds, runs, index, select }: ListProps) {
               style={{ transform: `translateY(${item.start}px)`, height: item.size }} onClick={() => select(item.index)}
             >
               <span className="row-top"><Badge tone={holdTone(hold.kind)}>{holdWords(hold)}</Badge><span className="quiet">{shortId(hold.run)}</span><span className="quiet when">{ago(hold.since, now)}</span></span>
-              <span className="row-title">{runs?.get(hold.run)?.request ?? hold.summary}</span>
+              <span className="row-title">{headline(runs?.get(hold.run)?.request ?? hold.summary)}</span>
               <span className="row-sub"><Words text={hold.question ?? hold.artifact?.title ?? hold.summary} /></span>
             </div>
           );

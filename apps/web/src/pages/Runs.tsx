@@ -7,7 +7,7 @@ import { moved, pressed } from "../keys";
 import { go, Link, useSearch } from "../router";
 import { Tasks } from "../ui/Tasks";
 import { Empty, Key, Loading, Status, Trouble, useNow, Words } from "../ui/bits";
-import { ago, allStatuses, between, holdWords, isOver, projectName, shortId, statusWords, usd } from "../words";
+import { ago, allStatuses, between, headline, holdWords, isOver, projectName, shortId, statusWords, usd } from "../words";
 
 type Group = { word: string; statuses: string[]; over?: boolean };
 const groups: Group[] = [
@@ -34,8 +34,7 @@ export function Runs() {
   const [status, setStatus] = useState(asked.get("status") ?? "");
   const view = asked.get("view") ?? "list";
   const board = view === "board";
-  const narrowed = text.trim() !== "" || status !== "";
-  const { runs, isError, error, refetch, hasNextPage, more } = useRuns(narrowed);
+  const { runs, isError, error, refetch, hasNextPage, more, looking } = useRuns(status, useDeferredValue(text.trim()));
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const mark = (id: string) => setMarked((now) => {
     const next = new Set(now);
@@ -56,7 +55,7 @@ export function Runs() {
     <main className="page runs">
       <header className="page-head">
         <h1>Runs</h1>
-        {runs && view !== "tasks" && <span className="quiet">{shown?.length === runs.length ? runs.length : `${shown?.length} of ${runs.length}`}{hasNextPage ? (narrowed ? ", looking further…" : " or more") : ""}</span>}
+        {runs && view !== "tasks" && <span className="quiet">{text ? `${shown?.length} found` : shown?.length}{looking ? ", looking further…" : hasNextPage && !text ? " or more" : ""}</span>}
         <div className="filters">
           <input type="search" placeholder="Search" aria-label="Search runs" value={text} onChange={(event) => setText(event.target.value)} />
           {view !== "tasks" && <select aria-label="Status" value={status} onChange={(event) => setStatus(event.target.value)}>
@@ -134,7 +133,7 @@ function List({ runs, marked, mark, more }: ListProps) {
               <input type="checkbox" className="mark" aria-label={`Mark ${shortId(run.id)} to compare`} checked={marked.has(run.id)} onChange={() => mark(run.id)} />
               <Link href={`/runs/${run.id}`} className={item.index === at ? "run-row selected" : "run-row"}>
                 <span className="cell-status"><Status status={run.status} /></span>
-                <span className="cell-main"><span className="row-title">{run.request || "(no request yet)"}</span><span className="row-sub"><Words text={run.hold ? `${holdWords(run.hold)}: ${run.hold.question ?? run.hold.summary}` : (run.failure ?? `${run.stage ?? run.playbook} · ${run.branch}`)} /></span></span>
+                <span className="cell-main"><span className="row-title">{headline(run.request)}</span><span className="row-sub"><Words text={run.hold ? `${holdWords(run.hold)}: ${run.hold.question ?? run.hold.summary}` : (run.failure ?? `${run.stage ?? run.playbook} · ${run.branch}`)} /></span></span>
                 <span className="cell quiet project">{projectName(run.project)}</span>
                 <span className="cell quiet mono">{shortId(run.id)}</span>
                 <span className="cell quiet money">{usd(run.spend.usd)}</span>
@@ -167,7 +166,7 @@ function Board({ runs: listed, more }: { runs: Run[]; more: boolean }) {
             <h2>{group.word} <span className="quiet">{here.length}{more && group.over ? "+" : ""}</span></h2>
             {here.slice(0, MOST).map((run) => (
               <Link key={run.id} href={`/runs/${run.id}`} className="card">
-                <span className="row-title">{run.request}</span>
+                <span className="row-title">{headline(run.request)}</span>
                 {run.hold && <span className="row-sub"><Words text={run.hold.question ?? run.hold.summary} /></span>}
                 <span className="card-foot"><Status status={run.status} /><span className="quiet">{usd(run.spend.usd)} · {ago(run.updatedAt, now)}</span></span>
               </Link>

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, type TaskRun } from "../http";
 import { Link } from "../router";
-import { ago, projectName, shortId } from "../words";
+import { ago, headline, projectName, shortId } from "../words";
 import { Empty, Loading, Trouble, useNow, Words } from "./bits";
 
 /** Columns in the order work goes; two words share one where the work is the same. */
@@ -52,7 +52,7 @@ function Card({ task, now }: { task: TaskRun; now: number }) {
   const [sign, says] = signs[task.session] ?? ["○", task.session];
   return (
     <Link href={`/runs/${task.id}`} className="card">
-      <span className="row-title">{task.name ? `${task.name}: ` : ""}{task.summary || "(nothing said yet)"}</span>
+      <span className="row-title">{task.name ? `${task.name}: ` : ""}{headline(task.summary)}</span>
       {task.waitsFor && <span className="row-sub"><Words text={task.waitsFor} /></span>}
       <span className="card-foot"><span className={task.session === "active" ? "tone-busy" : task.session === "crashed" ? "tone-bad" : "quiet"}><span aria-hidden="true">{sign}</span> {says}</span><span className="quiet">{projectName(task.project)} · {shortId(task.id)} · {ago(task.updatedAt, now)}</span></span>
       {(task.reviewRound > 0 || task.crashCount > 0) && <span className="quiet small-text">{task.reviewRound > 0 ? `review ${task.reviewRound}` : ""}{task.crashCount > 0 ? ` crashed ${task.crashCount}×` : ""}</span>}
