@@ -173,7 +173,7 @@ function People() {
       {users.isError && <Trouble error={users.error} retry={() => void users.refetch()} />}
       {users.data?.length === 0 && <p className="quiet">Nobody but you yet. Whoever you let in decides under a name of their own, and every decision says who made it.</p>}
       {users.data && users.data.length > 0 && (
-        <div className="scroll sheet" tabIndex={0} role="region" aria-label="People">
+        <div className="scroll sheet" tabIndex={0} role="region" aria-label="Who may come in">
           <table className="data">
             <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Since</th><th scope="col" className="right">Browsers</th><th scope="col"><span className="sr">Actions</span></th></tr></thead>
             <tbody>{users.data.map((user) => <Person key={user.name} user={user} now={now} link={() => link.mutate(user.name)} refresh={refresh} />)}</tbody>
