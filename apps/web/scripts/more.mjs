@@ -1,9 +1,10 @@
 // Adds to the world of `world.mjs` what the other screens show: a history of runs, a team at work, ways to one end, tasks,
 // a channel. Its server is stopped and started again on the way. Usage: node scripts/more.mjs FOLDER HOLDPOINT-BINARY
-import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { owner, serve } from "./kit.mjs";
 
 const [folder, binary] = process.argv.slice(2, 4).map((path) => resolve(path));
 if (!folder || !binary) throw new Error("usage: node scripts/more.mjs FOLDER HOLDPOINT-BINARY");
@@ -37,35 +38,25 @@ const scripts = {
 mkdirSync(`${home}/scripts`, { recursive: true });
 for (const [name, text] of Object.entries(scripts)) writeFileSync(`${home}/scripts/${name}.toml`, text);
 
-const address = () => JSON.parse(readFileSync(`${home}/server.json`, "utf8"));
-const api = async (path, body) => {
-  const headers = { authorization: `Bearer ${readFileSync(`${home}/token`, "utf8").trim()}`, "content-type": "application/json" };
-  const answer = await fetch(`${address().url}${path}`, { method: body ? "POST" : "GET", body: body && JSON.stringify(body), headers });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(`${path}: ${JSON.stringify(said)}`);
-  return said;
-};
 const until = async (ready) => {
   for (let tries = 0; tries < 600; tries += 1) {
-    const found = await ready().catch(() => undefined);
+    const found = await ready();
     if (found) return found;
     await pause(250);
   }
   throw new Error(`not there: ${ready}`);
 };
 const alive = (pid) => { try { return process.kill(pid, 0); } catch { return false; } };
+const { api, info } = owner(home, binary);
 
 /** Scripts and settings are read when a server starts; a history is made up while none runs. */
 const restart = async (meanwhile) => {
-  const { pid, url } = address();
+  const { pid, url } = info();
   process.kill(pid, "SIGTERM");
-  await until(async () => !alive(pid));
+  await until(() => !alive(pid));
   meanwhile();
-  const log = openSync(`${folder}/server.log`, "a");
-  const server = spawn(binary, ["serve", "--port", new URL(url).port, "--agents", "12"], { detached: true, stdio: ["ignore", log, log], env: { ...process.env, HOLDPOINT_HOME: home, MAX_CONCURRENT_RUNS_PER_USER: "60" } });
-  server.unref();
+  const server = await serve(home, binary, ["--port", new URL(url).port], { MAX_CONCURRENT_RUNS_PER_USER: "60" });
   writeFileSync(`${folder}/server.pid`, String(server.pid));
-  await until(async () => (await api("/api/me")).name);
 };
 const auto = { planning: "auto", implementation: "auto", fixes: "auto" };
 const held = (id) => until(async () => { const run = await api(`/api/runs/${id}`); return run.hold && run; });

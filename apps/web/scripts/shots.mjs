@@ -38,7 +38,7 @@ const screens = [
   ["run-rounds", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/events`],
   ...(more.team ? [["run-team", `/runs/${more.team}`]] : []),
   ["new", "/new"],
-  ["metrics", "/metrics"], ["metrics-table", "/metrics?view=table"],
+  ["metrics", "/figures"], ["metrics-table", "/figures?view=table"],
   ...(more.ways ? [["compare", `/compare?runs=${more.ways.join(",")}`], ["compare-plans", `/compare?runs=${more.ways.join(",")}&show=plans`], ["compare-changes", `/compare?runs=${more.ways.join(",")}&show=changes`]] : []),
   ["compare-empty", "/compare"],
   ...(more.channel ? [["channel", `/channels/${more.channel}`]] : []), ["channel-new", "/channels/new"],

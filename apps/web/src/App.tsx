@@ -52,7 +52,7 @@ function Frame({ path }: { path: string }) {
       if (act === "help") setHelp((now) => !now);
       else if (act === "inbox") go("/");
       else if (act === "runs") go("/runs");
-      else if (act === "metrics") go("/metrics");
+      else if (act === "metrics") go("/figures");
       else if (act === "channels") go("/channels");
       else if (act === "settings") go("/settings");
       else if (act === "new") {
@@ -75,7 +75,7 @@ function Frame({ path }: { path: string }) {
         <Place href="/" path={path} word="Inbox" sign={waiting > 0 ? String(waiting) : undefined} letter="i" />
         <Place href="/runs" path={path} word="Runs" letter="l" />
         {(!me.data || me.data.role === "admin") && <Place href="/new" path={path} word="New run" letter="n" />}
-        <Place href="/metrics" path={path} word="Metrics" letter="m" />
+        <Place href="/figures" path={path} word="Metrics" letter="m" />
         <Place href="/channels" path={path} word="Channels" letter="t" />
         <Place href="/settings" path={path} word="Settings" letter="," />
         <div className="nav-foot">
@@ -97,7 +97,8 @@ function Page({ path }: { path: string }) {
   if (path === "/") return <Inbox />;
   if (path === "/runs") return <Runs />;
   if (path === "/new") return <NewRunPage />;
-  if (path === "/metrics") return <MetricsPage />;
+  // `/metrics` itself is for monitors.
+  if (path === "/figures") return <MetricsPage />;
   if (path === "/compare") return <Compare />;
   if (path === "/channels") return <Channels />;
   if (path === "/settings") return <Settings />;

@@ -23,7 +23,7 @@ export function MetricsPage() {
   const projects = useQuery({ queryKey: ["projects"], queryFn: api.projects });
   const change = (what: Record<string, string>) => {
     const words = new URLSearchParams(Object.entries({ weeks, project, view: table ? "table" : "", ...what }).filter(([key, value]) => value && !(key === "weeks" && value === "12")));
-    go(`/metrics${words.size > 0 ? `?${words}` : ""}`, "replace");
+    go(`/figures${words.size > 0 ? `?${words}` : ""}`, "replace");
   };
   const view = metrics.data;
   return (

@@ -239,7 +239,7 @@ function Projects() {
         <tbody>
           {projects.data.map((project) => (
             <tr key={project.path}>
-              <th scope="row"><Link href={`/metrics?project=${encodeURIComponent(project.path)}`}>{projectName(project.path)}</Link></th><td className="mono">{project.path}{!project.present && <span className="tone-wait"> is not there</span>}</td>
+              <th scope="row"><Link href={`/figures?project=${encodeURIComponent(project.path)}`}>{projectName(project.path)}</Link></th><td className="mono">{project.path}{!project.present && <span className="tone-wait"> is not there</span>}</td>
               <td className="right">{project.runs}</td><td className="right">{project.open}</td><td className="right">{project.merged}</td><td className="right">{usd(project.usd)}</td><td className="right quiet">{ago(project.lastStartedAt, now)}</td>
             </tr>
           ))}
