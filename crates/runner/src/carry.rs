@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use domain::{Run, RunId, Session};
 use drivers::{GUIDANCE_FILE, NOTES_FILE, OBSERVATIONS_FILE, TURNS_FILE};
@@ -143,7 +143,7 @@ fn copy_outputs(from: &Path, to: &Path) -> Result<(), Trouble> {
 }
 
 /// The first bytes of a file that is one: a link or a pipe that an agent put there is not.
-fn beginning(path: &PathBuf, length: u64) -> Option<Vec<u8>> {
+fn beginning(path: &Path, length: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     plain_file(path).ok()?.take(length.min(MOST)).read_to_end(&mut bytes).ok()?;
     Some(bytes)

@@ -70,12 +70,10 @@ pub fn check_fork(fork: &[Recorded], origin: &[Recorded]) -> Vec<Violation> {
 
 /// Whether nothing of a policy was loosened on the way: only the name, the branch, the person and the group are new.
 fn same_beginning(fork: &Event, origin: &Event) -> bool {
-    let whole = |event: &Event| match event {
-        Event::RunStarted { project, request, playbook, config, parent, .. } => {
-            let config = RunConfig { group: None, ..config.clone() };
-            Some((project.clone(), request.clone(), playbook.clone(), config, parent.clone()))
-        }
-        _ => None,
+    let whole = |event: &Event| {
+        let Event::RunStarted { project, request, playbook, config, parent, .. } = event else { return None };
+        let config = RunConfig { group: None, ..config.clone() };
+        Some((project.clone(), request.clone(), playbook.clone(), config, parent.clone()))
     };
     whole(fork).is_some() && whole(fork) == whole(origin)
 }
