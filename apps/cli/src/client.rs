@@ -7,11 +7,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
-    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView,
-    LoginCodeView, MessageRequest, MetricsView, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode,
-    NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges,
-    ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
-    VariantsRequest, WayOutRequest, WhyView,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView,
+    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, MetricsView, ModelTestRequest,
+    ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest,
+    PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView,
+    SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -92,6 +92,15 @@ impl Client {
     pub(crate) async fn compare(&self, runs: &[String]) -> Result<CompareView, Failure> {
         let runs: Vec<String> = runs.iter().map(|run| escape(run)).collect();
         self.get(&format!("/api/compare?runs={}", runs.join(","))).await
+    }
+
+    /// Where a run can be forked.
+    pub(crate) async fn checkpoints(&self, run: &str) -> Result<Vec<ForkPointView>, Failure> {
+        self.get(&of_run(run, "/checkpoints")).await
+    }
+
+    pub(crate) async fn fork(&self, run: &str, request: &ForkRequest) -> Result<ForkView, Failure> {
+        self.post(&of_run(run, "/fork"), request).await
     }
 
     /// The plan of tasks, as `modify_plan` takes it back.

@@ -8,6 +8,7 @@ mod doctor;
 mod estimate;
 mod exit;
 mod figures;
+mod fork;
 mod goal;
 mod live;
 mod model;
@@ -24,6 +25,7 @@ pub use doctor::{DoctorView, FindingState, FindingView, SettingView};
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
 pub use figures::{FiguresView, MetricsView, NamedFigures, ProjectView, WaitView};
+pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
 pub use model::{

@@ -6,6 +6,7 @@ mod channels;
 mod common;
 mod decisions;
 mod figures;
+mod forks;
 mod gate;
 mod groups;
 mod life;
