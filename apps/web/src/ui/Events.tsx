@@ -19,13 +19,13 @@ export function Events({ run }: { run: Run }) {
   const shown = events.data.filter((event) => event.type.toLowerCase().includes(text.trim().toLowerCase().replaceAll(" ", "_")));
   return (
     <section aria-label="Events">
-      <div className="filters"><input type="search" placeholder="Filter by type" aria-label="Filter events by type" value={text} onChange={(event) => setText(event.target.value)} /><span className="quiet">{shown.length} of {events.data.length}{places.size > 0 ? "; a fork can begin after those with ⑂" : ""}</span></div>
+      <div className="filters"><input type="search" placeholder="Filter by type" aria-label="Filter events by type" value={text} onChange={(event) => setText(event.target.value)} /><span className="quiet">{shown.length} of {events.data.length}{places.size > 0 ? "; a fork can begin after those with ◆" : ""}</span></div>
       {run.forkedFrom && <p className="quiet">The first {run.forkedFrom.at} are those of <Link href={`/runs/${run.forkedFrom.run}/events`}>{shortId(run.forkedFrom.run)}</Link>.</p>}
       <ol className="events">
         {shown.map((event) => (
-          <li key={event.sequence} className={event.sequence <= (run.forkedFrom?.at ?? 0) ? "inherited" : places.has(event.sequence) ? "point" : undefined}>
+          <li key={event.sequence} className={event.sequence <= (run.forkedFrom?.at ?? 0) ? "inherited" : undefined}>
             <details>
-              <summary><span className="quiet mono">{event.sequence}</span><Time at={event.timestamp} /><span>{event.type.toLowerCase().replaceAll("_", " ")}</span><span className="quiet hint">{hint(event.payload)}</span></summary>
+              <summary><span className="quiet mono">{event.sequence}</span><Time at={event.timestamp} /><span>{event.type.toLowerCase().replaceAll("_", " ")}{places.has(event.sequence) && <span className="fork-mark"> ◆</span>}</span><span className="quiet hint">{hint(event.payload)}</span></summary>
               {places.has(event.sequence) && <button type="button" className="weight-plain small" onClick={() => setFork(event.sequence)}>Fork from here…</button>}
               <pre tabIndex={0}>{JSON.stringify(event.payload, null, 2)}</pre>
             </details>

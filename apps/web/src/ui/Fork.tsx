@@ -54,7 +54,7 @@ export function ForkDialog({ run, at, close }: { run: Run; at?: number | undefin
         {points.data?.length === 0 && <p className="quiet">There is no such point yet.</p>}
         {list.length > 0 && (
           <fieldset className="points"><legend>Where</legend>
-            {list.map((one) => (
+            {[...list].reverse().map((one) => (
               <label key={one.at} className={one.at === point?.at ? "option picked" : "option"}>
                 <input type="radio" name="point" checked={one.at === point?.at} onChange={() => { setChosen(one.at); setDecision(""); }} />
                 <span><Words text={one.what} /> <span className="quiet">event {one.at} · <Time at={one.time} /> · saves {usd(one.usd)}</span></span>
