@@ -8,10 +8,10 @@ use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
     BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView,
-    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView,
-    ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
-    TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
+    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, MetricsView, ModelTestRequest,
+    ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest,
+    PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView,
+    SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -135,6 +135,11 @@ impl Client {
     /// The built-in playbooks and those of a repository.
     pub(crate) async fn playbooks(&self, project: &str) -> Result<Vec<PlaybookView>, Failure> {
         self.get(&format!("/api/playbooks?project={}", escape(project))).await
+    }
+
+    pub(crate) async fn metrics(&self, weeks: u16, project: Option<&str>) -> Result<MetricsView, Failure> {
+        let project = project.map(|project| format!("&project={}", escape(project))).unwrap_or_default();
+        self.get(&format!("/api/metrics?weeks={weeks}{project}")).await
     }
 
     pub(crate) async fn models(&self) -> Result<ModelsView, Failure> {

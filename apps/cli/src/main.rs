@@ -13,7 +13,6 @@ mod mcp;
 mod report;
 mod screen;
 mod session;
-mod settings;
 mod start;
 mod tmux;
 mod tui;

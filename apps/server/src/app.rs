@@ -13,6 +13,7 @@ use crate::channels::Channels;
 use crate::config::Setup;
 use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
+use crate::ledger::Ledger;
 use crate::metrics::Tally;
 use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
@@ -90,6 +91,7 @@ pub struct App {
     /// Live clients, who are also inside the door.
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
 }
@@ -117,6 +119,7 @@ impl App {
             door,
             watchers: Door::new(),
             tally,
+            ledger: Arc::default(),
             live: parts.live,
             place: Arc::new(parts.place),
         }

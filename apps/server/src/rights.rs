@@ -25,6 +25,7 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("GET", "/api/users", Right::Manage),
     ("POST", "/api/users", Right::Manage),
     ("POST", "/api/users/{name}/revoke", Right::Manage),
+    ("GET", "/api/doctor", Right::Manage),
     ("POST", "/api/runs", Right::Manage),
     ("POST", "/api/runs/estimate", Right::Manage),
     ("POST", "/api/runs/batch", Right::Manage),

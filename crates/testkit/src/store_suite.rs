@@ -1,9 +1,9 @@
 //! What every store must do, one function per sentence. `store_suite!` makes a named test of each.
 
-use domain::{Command, EffectId, Outcome, RunId, Status};
+use domain::{Command, EffectId, Event, Outcome, RunId, Status};
 use engine::{
-    Append, Appended, Batch, CommandKey, Committed, EntryRule, Fence, Lease, LeaseWish, Leased, NodeId, RunFilter,
-    Store,
+    Append, Appended, Batch, CommandKey, Committed, EntryRule, FeedItem, Fence, Lease, LeaseWish, Leased, NodeId,
+    RunFilter, Store,
 };
 use jiff::Timestamp;
 
@@ -36,6 +36,7 @@ macro_rules! store_suite {
             only_the_lowest_open_effect_of_a_run_is_leased
             no_effect_is_leased_beside_a_live_one_of_its_run
             the_feed_is_ordered_and_resumes_after_a_position
+            the_feed_of_some_types_leaves_none_of_them_out
             rows_are_listed_newest_first_and_paged
             rows_are_filtered_by_status_and_project
             rows_are_filtered_by_playbook_text_and_age
@@ -358,6 +359,24 @@ pub fn the_feed_is_ordered_and_resumes_after_a_position(store: &Dyn) {
     assert_eq!(second, all[2..3]);
     assert_eq!(all[2].run, two.run.id);
     assert_eq!(store.position().ok(), all.last().map(|item| item.position));
+}
+
+pub fn the_feed_of_some_types_leaves_none_of_them_out(store: &Dyn) {
+    let mut one = begin(store, 1);
+    begin(store, 2);
+    assert_eq!(put_one(store, one.report(1, opened(1)).expect("the branch is awaited")), Appended::Done);
+    let wanted =
+        |item: &FeedItem| matches!(item.recorded.event, Event::RunStarted { .. } | Event::BranchCreated { .. });
+    let all: Vec<FeedItem> = store.feed(0, 100).unwrap_or_default().into_iter().filter(wanted).collect();
+    assert_eq!(all.len(), 3);
+    let (mut found, mut after) = (Vec::new(), 0);
+    loop {
+        let page = store.feed_of(&["RUN_STARTED", "BRANCH_CREATED"], after, 1).unwrap_or_default();
+        let Some(last) = page.last() else { break };
+        after = last.position;
+        found.extend(page.into_iter().filter(wanted));
+    }
+    assert_eq!(found, all);
 }
 
 pub fn rows_are_listed_newest_first_and_paged(store: &Dyn) {

@@ -4,8 +4,10 @@
 
 mod batch;
 mod channel;
+mod doctor;
 mod estimate;
 mod exit;
+mod figures;
 mod fork;
 mod goal;
 mod live;
@@ -19,8 +21,10 @@ mod view;
 
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
+pub use doctor::{DoctorView, FindingState, FindingView, SettingView};
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
+pub use figures::{FiguresView, MetricsView, NamedFigures, ProjectView, WaitView};
 pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};

@@ -23,6 +23,7 @@ mod list;
 mod log;
 mod mcp;
 mod merge;
+mod metrics;
 mod model;
 mod open;
 mod overturn;
@@ -122,6 +123,8 @@ pub(crate) enum Command {
     Why(OneRun),
     /// Show what a run spent
     Cost(OneRun),
+    /// Show how runs went: success, time, money, decisions, by week, playbook or model
+    Metrics(metrics::Arguments),
     /// Ask about the code of a repository
     #[command(subcommand)]
     Channel(channel::Action),
@@ -230,6 +233,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Log(arguments) => log::run(&arguments, session).await,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
+        Command::Metrics(arguments) => metrics::run(arguments, session).await,
         Command::Channel(action) => channel::run(action, session).await,
         Command::Task(action) => task::run(action, session).await,
         Command::Model(action) => model::run(action, session).await,

@@ -113,7 +113,7 @@ fn leave_pipe(home: &Home) {
 }
 
 /// Values that are not UTF-8 cannot be settings of ours.
-fn environment() -> BTreeMap<String, String> {
+pub(super) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

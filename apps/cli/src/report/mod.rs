@@ -9,6 +9,7 @@ pub(crate) mod fact;
 pub(crate) mod goal;
 pub(crate) mod hold;
 pub(crate) mod markdown;
+pub(crate) mod metrics;
 pub(crate) mod model;
 pub(crate) mod playbook;
 pub(crate) mod rail;

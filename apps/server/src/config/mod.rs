@@ -7,6 +7,7 @@ mod limits;
 mod mcp;
 mod project;
 mod providers;
+mod told;
 mod user;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use runner::{DirectAgents, McpServers, Models};
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
+pub use told::Told;
 
 /// Everything the server was set up with.
 #[derive(Clone)]
@@ -37,6 +39,8 @@ pub struct Setup {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
+    /// Every setting with where it came from.
+    pub told: Told,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -121,7 +125,8 @@ impl Setup {
         if let Some(model) = &models.embeddings {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct })
+        let told = Told::read(home, environment)?;
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, told })
     }
 }
 

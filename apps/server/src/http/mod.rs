@@ -3,6 +3,7 @@
 mod channels;
 mod decisions;
 mod document;
+mod figures;
 mod forks;
 mod groups;
 mod holds;
@@ -61,6 +62,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
+        .routes(routes!(figures::metrics))
+        .routes(routes!(figures::projects))
+        .routes(routes!(figures::doctor))
         .routes(routes!(playbooks::list))
         .routes(routes!(models::list))
         .routes(routes!(models::test))

@@ -190,6 +190,7 @@ fn setup(home: &Path) -> Setup {
         keys: BTreeMap::new(),
         mcp: runner::McpServers::default(),
         direct: runner::DirectAgents::default(),
+        told: server::Told::default(),
     }
 }
 
