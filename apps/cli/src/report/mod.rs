@@ -10,6 +10,7 @@ pub(crate) mod goal;
 pub(crate) mod hold;
 pub(crate) mod markdown;
 pub(crate) mod model;
+pub(crate) mod notify;
 pub(crate) mod playbook;
 pub(crate) mod rail;
 pub(crate) mod run;

@@ -9,6 +9,7 @@ mod live;
 mod login;
 mod models;
 mod monitor;
+mod notifications;
 mod paging;
 mod playbooks;
 mod reading;
@@ -76,6 +77,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(login::who))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::revoke))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::test))
+        .routes(routes!(notifications::retry))
         .routes(routes!(monitor::health))
         .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();
