@@ -18,5 +18,6 @@ mod taint;
 mod tasks;
 mod teams;
 mod tidy;
+mod tokens;
 mod tui;
 mod upstream;
