@@ -16,6 +16,7 @@ mod screen;
 mod session;
 mod settings;
 mod start;
+mod telemetry;
 mod tmux;
 mod tui;
 mod watch;

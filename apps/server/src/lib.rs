@@ -31,6 +31,7 @@ mod serve;
 mod shelf;
 mod tags;
 mod to_wire;
+mod traced;
 
 pub use app::{App, AppParts, LiveLimits};
 pub use config::{Defaults, SettingsError, Setup};

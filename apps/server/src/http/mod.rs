@@ -34,6 +34,7 @@ use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
 use crate::tags::tagged;
+use crate::traced::traced;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -47,6 +48,7 @@ pub fn router(app: App) -> Router {
         .layer(axum::middleware::from_fn(tagged))
         .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
+        .layer(axum::middleware::from_fn(traced))
         .with_state(app)
 }
 
