@@ -8,10 +8,11 @@ use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
     BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DeliveryView, DestinationView, DiffView,
-    EstimateView, EventView, HoldView, LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView, ModelsView,
-    NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, NotifyRequest, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RevivedView, RunView, SessionHistory, SessionView, SpendCall,
-    TaskMerge, TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
+    EstimateView, EventView, ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest,
+    ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, NotifyRequest,
+    OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RevivedView,
+    RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView, VariantsRequest,
+    WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -92,6 +93,15 @@ impl Client {
     pub(crate) async fn compare(&self, runs: &[String]) -> Result<CompareView, Failure> {
         let runs: Vec<String> = runs.iter().map(|run| escape(run)).collect();
         self.get(&format!("/api/compare?runs={}", runs.join(","))).await
+    }
+
+    /// Where a run can be forked.
+    pub(crate) async fn checkpoints(&self, run: &str) -> Result<Vec<ForkPointView>, Failure> {
+        self.get(&of_run(run, "/checkpoints")).await
+    }
+
+    pub(crate) async fn fork(&self, run: &str, request: &ForkRequest) -> Result<ForkView, Failure> {
+        self.post(&of_run(run, "/fork"), request).await
     }
 
     /// The plan of tasks, as `modify_plan` takes it back.

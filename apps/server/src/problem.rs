@@ -140,6 +140,12 @@ impl From<Rejection> for Failure {
             Rejection::NoAssumption(_) => {
                 Self::user("assumption", "no_such_assumption", message, "see `holdpoint show` for the assumptions")
             }
+            Rejection::NotForkable(_) => Self::user(
+                "at",
+                "not_forkable",
+                message,
+                "see `holdpoint fork RUN --list` for where a run can be forked",
+            ),
             Rejection::WaitsAlready => conflict("waits_already", "decide on what it waits for"),
             Rejection::TooLate => conflict("too_late", "start another run"),
             Rejection::NotAllowed { allowed, .. } => {

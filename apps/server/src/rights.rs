@@ -40,6 +40,7 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/runs/{id}/cancel", Right::Manage),
     ("POST", "/api/runs/{id}/merge", Right::Manage),
     ("POST", "/api/runs/{id}/pull-request", Right::Manage),
+    ("POST", "/api/runs/{id}/fork", Right::Manage),
     ("POST", "/api/sessions/{id}/message", Right::Decide),
     ("POST", "/api/clarifications/{id}/answer", Right::Decide),
     ("POST", "/api/tasks/{id}/update", Right::Manage),

@@ -245,7 +245,10 @@ impl Store for MemoryStore {
 
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
         let state = self.state();
-        Ok(state.feed.iter().filter(|item| item.position > after).take(limit).cloned().collect())
+        let from =
+            |item: &FeedItem| state.rows.iter().find(|row| row.id == item.run).and_then(|row| row.forked_from.as_ref());
+        let own = |item: &&FeedItem| !from(item).is_some_and(|from| from.has(item.recorded.sequence));
+        Ok(state.feed.iter().filter(|item| item.position > after).filter(own).take(limit).cloned().collect())
     }
 
     fn position(&self) -> Result<u64, StoreError> {

@@ -60,6 +60,10 @@ impl EffectRunner for Watch {
 struct Empty(broadcast::Sender<Activity>);
 
 impl Shelf for Empty {
+    fn check_commits<'a>(&'a self, _: &'a Run, _: Vec<domain::CommitId>) -> Reading<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn pass_on<'a>(&'a self, _: &'a Run) -> server::Telling<'a> {
         Box::pin(async { Ok(()) })
     }

@@ -16,6 +16,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod events;
+mod fork;
 mod from;
 mod inbox;
 mod list;
@@ -104,6 +105,8 @@ pub(crate) enum Command {
     Merge(merge::Arguments),
     /// Push what a run shows and open a pull request for it
     Pr(merge::Arguments),
+    /// Make a new run from any checkpoint of a run, without paying again for what came before
+    Fork(fork::Arguments),
     /// Print a run's plan, ready to be edited
     Plan(OneRun),
     /// Show runs side by side, and adopt one of them
@@ -222,6 +225,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Cancel(arguments) => cancel::run(arguments, session).await,
         Command::Merge(arguments) => merge::run(arguments, session).await,
         Command::Pr(arguments) => pr::run(arguments, session).await,
+        Command::Fork(arguments) => Box::pin(fork::run(arguments, session)).await,
         Command::Plan(arguments) => plan::run(&arguments, session).await,
         Command::Compare(arguments) => compare::run(arguments, session).await,
         Command::Diff(arguments) => diff::run(&arguments, session).await,

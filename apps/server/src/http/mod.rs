@@ -3,6 +3,7 @@
 mod channels;
 mod decisions;
 mod document;
+mod forks;
 mod groups;
 mod holds;
 mod live;
@@ -106,6 +107,8 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(groups::batch))
         .routes(routes!(groups::variants))
         .routes(routes!(runs::show))
+        .routes(routes!(forks::points))
+        .routes(routes!(forks::fork))
         .routes(routes!(decisions::approve))
         .routes(routes!(decisions::request_changes))
         .routes(routes!(decisions::decide))

@@ -5,6 +5,7 @@ mod bad_input;
 mod channels;
 mod common;
 mod decisions;
+mod forks;
 mod gate;
 mod groups;
 mod life;
