@@ -15,6 +15,7 @@ use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::ledger::Ledger;
 use crate::metrics::Tally;
+use crate::notify::Bureau;
 use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
@@ -80,6 +81,7 @@ pub struct App {
     pub(crate) diary: Arc<Diary>,
     pub(crate) post: Arc<Post>,
     pub(crate) answering: Answering,
+    pub(crate) bureau: Arc<Bureau>,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
@@ -110,6 +112,7 @@ impl App {
             diary: parts.diary,
             post: parts.post,
             answering: Answering::default(),
+            bureau: Arc::new(Bureau::new(&parts.setup.notify)),
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),
@@ -122,6 +125,13 @@ impl App {
             ledger: Arc::default(),
             live: parts.live,
             place: Arc::new(parts.place),
+        }
+    }
+
+    /// Begins to tell whoever wants to be told; ends with the engine.
+    pub async fn begin_telling(&self) {
+        if let Err(failure) = self.bureau.open(self).await {
+            tracing::warn!(?failure, "nobody can be told of anything");
         }
     }
 
