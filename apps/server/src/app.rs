@@ -14,6 +14,7 @@ use crate::config::Setup;
 use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::metrics::Tally;
+use crate::news::News;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
 use crate::problem::Failure;
@@ -55,6 +56,8 @@ pub struct LiveLimits {
     pub lost: Duration,
     /// How often a silent client is asked whether it still lives.
     pub ping: Duration,
+    /// Messages kept for all clients together; who falls further behind reads on from the store.
+    pub ring: usize,
 }
 
 impl Default for LiveLimits {
@@ -64,6 +67,8 @@ impl Default for LiveLimits {
             slow: Duration::from_secs(5),
             lost: Duration::from_secs(30),
             ping: Duration::from_secs(20),
+            // A few seconds of a busy server, in a megabyte or two.
+            ring: 1024,
         }
     }
 }
@@ -85,6 +90,7 @@ pub struct App {
     /// Live clients, who are also inside the door.
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) news: Arc<News>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
 }
@@ -95,6 +101,7 @@ impl App {
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
         let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
+        let news = Arc::new(News::new(Arc::clone(parts.engine.store()), parts.engine.positions(), parts.live.ring));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
@@ -110,6 +117,7 @@ impl App {
             door,
             watchers: Door::new(),
             tally,
+            news,
             live: parts.live,
             place: Arc::new(parts.place),
         }

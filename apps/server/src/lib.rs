@@ -17,6 +17,7 @@ mod kin;
 mod live;
 mod metrics;
 mod models;
+mod news;
 mod pages;
 mod people;
 mod place;
