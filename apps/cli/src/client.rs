@@ -7,11 +7,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
-    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView, HoldView,
-    LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun,
-    NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges,
-    ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
-    VariantsRequest, WhyView,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView,
+    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView,
+    ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView,
+    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
+    TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -94,6 +94,15 @@ impl Client {
         self.get(&format!("/api/compare?runs={}", runs.join(","))).await
     }
 
+    /// Where a run can be forked.
+    pub(crate) async fn checkpoints(&self, run: &str) -> Result<Vec<ForkPointView>, Failure> {
+        self.get(&of_run(run, "/checkpoints")).await
+    }
+
+    pub(crate) async fn fork(&self, run: &str, request: &ForkRequest) -> Result<ForkView, Failure> {
+        self.post(&of_run(run, "/fork"), request).await
+    }
+
     /// The plan of tasks, as `modify_plan` takes it back.
     pub(crate) async fn plan(&self, run: &str) -> Result<Value, Failure> {
         self.get(&of_run(run, "/plan")).await
@@ -153,7 +162,7 @@ impl Client {
     }
 
     pub(crate) async fn channels(&self) -> Result<Vec<ChannelView>, Failure> {
-        self.get("/api/channels").await
+        self.get("/api/channels?limit=1000").await
     }
 
     pub(crate) async fn channel(&self, id: &str) -> Result<ChannelView, Failure> {
@@ -215,6 +224,14 @@ impl Client {
 
     pub(crate) async fn answer(&self, hold: &str, request: &AnswerRequest) -> Result<RunView, Failure> {
         self.post(&format!("/api/clarifications/{}/answer", escape(hold)), request).await
+    }
+
+    pub(crate) async fn merge(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/merge"), request).await
+    }
+
+    pub(crate) async fn pull_request(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/pull-request"), request).await
     }
 
     pub(crate) async fn cancel(&self, run: &str, request: &CancelRequest) -> Result<RunView, Failure> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::RunId;
 use engine::{Engine, Store, StoreError};
 use jiff::Timestamp;
-use store::Diary;
+use store::{Diary, Post};
 use wire::Fault;
 
 use crate::channels::Channels;
@@ -15,6 +15,7 @@ use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::metrics::Tally;
 use crate::news::News;
+use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
 use crate::problem::Failure;
@@ -29,6 +30,8 @@ pub struct AppParts {
     pub shelf: Arc<dyn Shelf>,
     /// What agents and people said.
     pub diary: Arc<Diary>,
+    /// What came in with a key, and what goes out.
+    pub post: Arc<Post>,
     /// Defaults, providers and scripts.
     pub setup: Setup,
     /// The owner's token.
@@ -79,6 +82,8 @@ pub struct App {
     pub(crate) engine: Engine,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) diary: Arc<Diary>,
+    pub(crate) post: Arc<Post>,
+    pub(crate) answering: Answering,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
@@ -108,6 +113,8 @@ impl App {
             shelf: parts.shelf,
             channels,
             diary: parts.diary,
+            post: parts.post,
+            answering: Answering::default(),
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),

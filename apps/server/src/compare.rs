@@ -47,6 +47,8 @@ async fn one(app: &App, run: &Run, now: Timestamp) -> Result<ComparedRun, Failur
         verdict: run.review.as_ref().map(|review| word(review.verdict).to_owned()),
         review: run.review.as_ref().map(|review| review.summary.clone()),
         usd: run.cost().usd(),
+        forked_from: opened.forked_from.as_ref().map(to_wire::forked_from),
+        inherited_usd: opened.forked_from.as_ref().map(|_| run.inherited.cost.plus(run.inherited.children).usd()),
         input_tokens: run.spend.input_tokens,
         output_tokens: run.spend.output_tokens,
         seconds: took.max(0),

@@ -27,7 +27,9 @@ pub(crate) fn past(store: &dyn Store, start: &Start) -> Result<Vec<Micros>, Stor
     let mut costs = Vec::new();
     loop {
         let page = store.rows(&filter)?;
-        let like = page.iter().filter(|row| row.parent.is_none() && row.playbook == start.playbook.name);
+        let like = page
+            .iter()
+            .filter(|row| row.parent.is_none() && row.forked_from.is_none() && row.playbook == start.playbook.name);
         costs.extend(like.map(|row| row.cost).filter(|cost| cost.0 > 0));
         if costs.len() >= PAST || page.len() < filter.limit {
             costs.truncate(PAST);

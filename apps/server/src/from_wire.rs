@@ -1,6 +1,7 @@
 //! From what is asked to what the core takes. Everything wrong is refused here with the field at fault.
 
 mod decide;
+mod fork;
 mod programs;
 mod strangers;
 
@@ -19,6 +20,7 @@ use crate::playbooks;
 use crate::problem::Failure;
 
 pub(crate) use decide::{check_chosen, decision, hold_id};
+pub(crate) use fork::{changes as fork_changes, decision as fork_decision};
 use programs::Cast;
 
 /// In place of a role: a model for all that have none of their own.

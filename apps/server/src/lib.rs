@@ -18,6 +18,7 @@ mod live;
 mod metrics;
 mod models;
 mod news;
+mod once;
 mod pages;
 mod people;
 mod place;
@@ -28,6 +29,7 @@ mod rights;
 mod scope;
 mod serve;
 mod shelf;
+mod tags;
 mod to_wire;
 
 pub use app::{App, AppParts, LiveLimits};

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::{Rejection, TaskRefusal};
+use domain::{NoWayOut, Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
@@ -140,6 +140,12 @@ impl From<Rejection> for Failure {
             Rejection::NoAssumption(_) => {
                 Self::user("assumption", "no_such_assumption", message, "see `holdpoint show` for the assumptions")
             }
+            Rejection::NotForkable(_) => Self::user(
+                "at",
+                "not_forkable",
+                message,
+                "see `holdpoint fork RUN --list` for where a run can be forked",
+            ),
             Rejection::WaitsAlready => conflict("waits_already", "decide on what it waits for"),
             Rejection::TooLate => conflict("too_late", "start another run"),
             Rejection::NotAllowed { allowed, .. } => {
@@ -184,6 +190,12 @@ impl From<TaskRefusal> for Failure {
             TaskRefusal::NotReviewed(_) => Fault::Conflict,
         };
         Self::new(fault, refusal.code(), refusal.to_string(), refusal.hint())
+    }
+}
+
+impl From<NoWayOut> for Failure {
+    fn from(refusal: NoWayOut) -> Self {
+        Self::new(Fault::Conflict, refusal.code(), refusal.to_string(), refusal.hint())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use domain::{Artifact, Run};
+use domain::{Artifact, CommitId, Run};
 use runner::{Activity, Hands, ReadError, RunDiff, Talk, Talked, Watch};
 use tokio::sync::broadcast;
 
@@ -19,6 +19,8 @@ pub trait Shelf: Send + Sync + 'static {
     fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, String>;
     /// The diff of a run's branch against its base.
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
+    /// Whether commits that a fork would begin with are still there.
+    fn check_commits<'a>(&'a self, run: &'a Run, commits: Vec<CommitId>) -> Reading<'a, ()>;
     /// Says to the agent at work what people said to it.
     fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a>;
     /// Where a person's terminal is reached, while a run's conversation is on one.
@@ -44,6 +46,10 @@ impl Shelf for Hands {
 
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
         Box::pin(Hands::diff(self, run))
+    }
+
+    fn check_commits<'a>(&'a self, run: &'a Run, commits: Vec<CommitId>) -> Reading<'a, ()> {
+        Box::pin(Hands::check_commits(self, run, commits))
     }
 
     fn pass_on<'a>(&'a self, run: &'a Run) -> Telling<'a> {

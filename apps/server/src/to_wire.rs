@@ -1,5 +1,6 @@
 //! From what we know to what is shown.
 
+mod fork;
 mod goal;
 mod talk;
 mod task;
@@ -17,6 +18,7 @@ use wire::{
     RunView, SpendCall, SpendView, StageView, WhyView,
 };
 
+pub(crate) use fork::{forked_from, point as fork_point};
 pub(crate) use talk::{channel, channel_activity, question, session, turn};
 pub(crate) use task::{events, named, task_run, told};
 pub(crate) use work::checkpoint;
@@ -48,6 +50,8 @@ pub(crate) fn row(row: &Row) -> RunView {
             input_tokens: row.input_tokens,
             output_tokens: row.output_tokens,
             calls: row.calls,
+            inherited_usd: row.forked_from.as_ref().map(|_| row.inherited.usd()),
+            inherited_calls: row.forked_from.as_ref().map(|_| row.inherited_calls),
             limit_usd: None,
             estimate_usd: None,
             unpriced_calls: None,
@@ -59,6 +63,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         merged: None,
         stages: Vec::new(),
         parent: row.parent.as_ref().map(ToString::to_string),
+        forked_from: row.forked_from.as_ref().map(forked_from),
         task: None,
         group: None,
         tasks: Vec::new(),
@@ -211,6 +216,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         Event::StageStarted { .. } | Event::StageCompleted { .. } => LiveName::WorkflowStageChanged,
         Event::RunCompleted { .. } | Event::RunCancelled { .. } => LiveName::WorkflowCompleted,
         Event::RunFailed { .. } => LiveName::WorkflowError,
+        Event::RunForked { .. } | Event::ForkOpened { .. } => LiveName::WorkflowStageChanged,
         Event::BranchCreated { .. }
         | Event::EffectRequested { .. }
         | Event::EffectFinished { .. }
@@ -306,19 +312,25 @@ pub(crate) fn reason(run: &Run, state: Option<&QueueState>) -> WhyView {
         since: answer.since,
         unblocked_by,
         queue: state.map(|state| QueueView { ahead: state.ahead, active: state.active, waiting: state.waiting }),
+        forked_from: run.opened().forked_from.as_ref().map(forked_from),
     }
 }
 
-/// The model calls of a run, oldest first.
+/// The model calls of a run, oldest first; those before its fork are its origin's.
 pub(crate) fn calls(log: &[Recorded]) -> Vec<SpendCall> {
     let mut stage_of = BTreeMap::new();
     let mut calls = Vec::new();
+    let from = log.first().and_then(|first| match &first.event {
+        Event::RunStarted { forked_from, .. } => forked_from.as_ref(),
+        _ => None,
+    });
     for recorded in log {
         if let Event::EffectRequested { number, effect: Effect::RunAgent(task) } = &recorded.event {
             stage_of.insert(*number, task.stage.clone());
         }
         if let Event::SpendRecorded { effect, model, input_tokens, output_tokens, cost, reported_by, .. } =
             &recorded.event
+            && !from.is_some_and(|from| from.has(recorded.sequence))
         {
             calls.push(SpendCall {
                 stage: stage_of.get(effect).cloned().unwrap_or_default(),

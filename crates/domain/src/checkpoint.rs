@@ -193,6 +193,8 @@ impl<'a> Reader<'a> {
                 Some((CheckpointStep::Failed, format!("cancelled by {}", by.name)))
             }
             Event::BranchCreated { .. }
+            | Event::RunForked { .. }
+            | Event::ForkOpened { .. }
             | Event::RunFailed { .. }
             | Event::RunCancelled { .. }
             | Event::EffectFinished { .. }
@@ -259,6 +261,7 @@ impl<'a> Reader<'a> {
             }
             Effect::OpenPullRequest { commit } => Some((CheckpointStep::CreatingPr, format!("for {}", commit.short()))),
             Effect::OpenChildBranch
+            | Effect::OpenFork { .. }
             | Effect::Prove { .. }
             | Effect::StopAgent { .. }
             | Effect::CommitArtifact { .. }
@@ -354,6 +357,7 @@ mod tests {
             branch: "autonomous/aaaaaa-x".to_owned(),
             by: Actor { name: "ada".to_owned(), channel: "cli".to_owned() },
             parent,
+            forked_from: None,
         }
     }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use crate::{
-    Actor, CommitId, Decision, DecisionKind, Digest, Ending, HoldId, Micros, Outcome, Parent, Playbook, PursuitStep,
-    RunConfig, RunId, TaintSource,
+    Actor, CommitId, Decision, DecisionKind, Digest, Ending, Fork, HoldId, Micros, Outcome, Parent, Playbook,
+    PursuitStep, RunConfig, RunId, TaintSource,
 };
 
 /// Something asked of a run: by a person, a timer, or the report of an effect.
@@ -12,6 +12,8 @@ use crate::{
 pub enum Command {
     /// Begin.
     Start(Box<Start>),
+    /// Begin where another run stood.
+    Fork(Box<Fork>),
     /// An effect came to an end.
     Report(Report),
     /// A model call was paid for.
@@ -73,6 +75,14 @@ pub enum Command {
     },
     /// An agent at work reads text of strangers.
     Taint(TaintReport),
+}
+
+impl Command {
+    /// When an event that the command brings along happened; `None` for what happens now.
+    #[must_use]
+    pub fn time_of(&self, sequence: u64) -> Option<Timestamp> {
+        if let Self::Fork(fork) = self { fork.time_of(sequence) } else { None }
+    }
 }
 
 /// What a run begins with.
@@ -212,6 +222,9 @@ pub enum Rejection {
     /// The run has ended.
     #[error("the run has ended already")]
     AlreadyEnded,
+    /// It cannot begin there, or not so.
+    #[error("{0}")]
+    NotForkable(String),
     /// The effect is not open: reported before, or taken back.
     #[error("effect {0} is not open")]
     EffectNotOpen(u32),

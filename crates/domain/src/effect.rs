@@ -13,6 +13,11 @@ pub enum Effect {
     OpenBranch,
     /// Start a child's branch at the commit its parent gave it.
     OpenChildBranch,
+    /// Start a fork's branch where the run it comes from stood, and take along the conversation that was under way.
+    OpenFork {
+        /// The branch's tip there.
+        at: CommitId,
+    },
     /// Let an agent work on a stage, and commit what it hands in.
     RunAgent(AgentTask),
     /// Run the declared checks on a commit, in a clean checkout.
@@ -98,6 +103,7 @@ impl Effect {
             Self::RunAgent(_) | Self::Prove { .. } | Self::CommitArtifact { .. } | Self::Adopt { .. } => true,
             Self::OpenBranch
             | Self::OpenChildBranch
+            | Self::OpenFork { .. }
             | Self::StopAgent { .. }
             | Self::StartChild(_)
             | Self::MergeChild(_)
@@ -119,6 +125,7 @@ impl Effect {
         match self {
             Self::OpenBranch => "open_branch",
             Self::OpenChildBranch => "open_child_branch",
+            Self::OpenFork { .. } => "open_fork",
             Self::CommitArtifact { .. } => "commit_artifact",
             Self::Adopt { .. } => "adopt",
             Self::StartChild(_) => "start_child",

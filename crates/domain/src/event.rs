@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, GoalPhase, GoalTask, Hold,
-    HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review, RunConfig, RunId,
-    TaintSource, Task,
+    Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, ForkChanges, ForkedFrom,
+    GoalPhase, GoalTask, Hold, HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review,
+    RunConfig, RunId, TaintSource, Task,
 };
 
 /// An event with its place in the run's history.
@@ -44,6 +44,26 @@ pub enum Event {
         /// The run it is a part of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
+        /// The run it was forked from: what follows up to that event is the other's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<ForkedFrom>,
+    },
+    /// From here on it goes its own way; what came before was done and paid for by the run it was forked from.
+    RunForked {
+        /// The other run.
+        from: RunId,
+        /// The last event that both have.
+        at: u64,
+        /// Who forked it.
+        by: Actor,
+        /// What is different from here on.
+        #[serde(default)]
+        changes: ForkChanges,
+    },
+    /// The fork has a branch of its own, and stands where the other run stood.
+    ForkOpened {
+        /// Whether the conversation that was under way goes on; if not, it begins anew.
+        carried: bool,
     },
     /// The branch exists.
     BranchCreated {

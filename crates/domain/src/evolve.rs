@@ -1,5 +1,6 @@
 //! `evolve`: what has changed. The only place where a run's state is written.
 
+mod fork;
 mod goal;
 
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(crate) fn advance(run: &mut Run, recorded: &Recorded) {
 fn apply(run: &mut Run, recorded: &Recorded) {
     match &recorded.event {
         Event::RunStarted { .. } => open(run, recorded),
+        Event::RunForked { by, changes, .. } => fork::leave(run, by, changes, recorded.at),
+        Event::ForkOpened { carried } => fork::arrive(run, *carried),
         Event::BranchCreated { base } => {
             run.base = Some(base.clone());
             run.head = Some(base.clone());
@@ -288,7 +291,10 @@ fn taint(run: &mut Run, source: TaintSource, stage: Option<String>, recorded: &R
 }
 
 fn open(run: &mut Run, recorded: &Recorded) {
-    let Event::RunStarted { project, request, playbook, config, branch, by, parent } = &recorded.event else { return };
+    let Event::RunStarted { project, request, playbook, config, branch, by, parent, forked_from } = &recorded.event
+    else {
+        return;
+    };
     run.stages = vec![StageState::default(); playbook.stages.len()];
     run.budget = config.budget;
     if parent.is_some() {
@@ -304,6 +310,7 @@ fn open(run: &mut Run, recorded: &Recorded) {
         by: by.clone(),
         at: recorded.at,
         parent: parent.clone(),
+        forked_from: forked_from.clone(),
     }));
     let brought = config.from.iter().map(|brought| brought.source.clone());
     run.taints = brought.map(|source| Taint { source, since: recorded.at, stage: None }).collect();
@@ -366,6 +373,7 @@ fn finish_effect(run: &mut Run, effect: Option<Effect>, problem: Option<&str>) {
         Some(
             Effect::OpenBranch
             | Effect::OpenChildBranch
+            | Effect::OpenFork { .. }
             | Effect::RunAgent(_)
             | Effect::Prove { .. }
             | Effect::CommitArtifact { .. }
@@ -462,7 +470,9 @@ fn request(run: &mut Run, number: u32, effect: &Effect) {
     run.failed_effect = None;
     let stage_of = |run: &Run, name: &str| run.opened().playbook.index_of(name);
     let phase = match effect {
-        Effect::OpenBranch | Effect::OpenChildBranch => Some(Phase::Opening { effect: number }),
+        Effect::OpenBranch | Effect::OpenChildBranch | Effect::OpenFork { .. } => {
+            Some(Phase::Opening { effect: number })
+        }
         Effect::RunAgent(task) => {
             run.sessions.insert(task.session.role.clone(), task.session.clone());
             let answers = matches!(task.purpose, crate::Purpose::Answer { .. });

@@ -12,6 +12,7 @@ mod digest;
 mod effect;
 mod event;
 mod evolve;
+mod fork;
 mod goal;
 mod hold;
 mod ids;
@@ -33,6 +34,7 @@ mod task_brief;
 mod task_map;
 mod task_told;
 mod task_wish;
+mod way_out;
 mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
@@ -46,13 +48,14 @@ pub use digest::Digest;
 pub use effect::{AgentTask, ChildMerge, ChildTask, ChildWord, Effect, LandPolicy, Purpose, Session};
 pub use event::{Event, Recorded};
 pub use evolve::{evolve, replay};
+pub use fork::{Fork, ForkChanges, ForkPoint, ForkStand, ForkedFrom, Resumes, fork_points};
 pub use goal::{
     Goal, GoalPhase, GoalPlanError, GoalStand, GoalTask, GoalTaskStatus, IterationEnd, PursuitStep, check_goal_tasks,
     parse_goal_tasks, update_goal_task,
 };
 pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
-pub use invariants::{Checker, Violation, check_family, check_log};
+pub use invariants::{Checker, Violation, check_family, check_fork, check_log};
 pub use money::{Estimate, Mark, Micros, Purse, Shortage, Waived};
 pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};
@@ -77,4 +80,5 @@ pub use task_told::{TaskTold, task_told};
 pub use task_wish::{
     TaskSession, TaskStep, TaskWords, task_complete, task_merge, task_respawn, task_step, verdict_word,
 };
+pub use way_out::{NoWayOut, WayOut};
 pub use why::{Why, why};

@@ -13,6 +13,11 @@ pub enum Outcome {
         /// Where it starts.
         base: CommitId,
     },
+    /// A fork's branch exists.
+    ForkOpened {
+        /// Whether the conversation that was under way could be taken along.
+        carried: bool,
+    },
     /// The agent's process is gone.
     AgentEnded {
         /// How.
@@ -237,6 +242,7 @@ impl Outcome {
     pub fn word(&self) -> &'static str {
         match self {
             Self::BranchOpened { .. } => "branch_opened",
+            Self::ForkOpened { .. } => "fork_opened",
             Self::AgentEnded { end, .. } => match end {
                 AgentEnd::Submitted(_) => "submitted",
                 AgentEnd::Asked { .. } => "asked",
@@ -302,6 +308,7 @@ impl Outcome {
             Self::LandingUnproven { .. } => Some("merged with the moved base, the checks fail".to_owned()),
             Self::Failed { message, .. } => Some(message.clone()),
             Self::BranchOpened { .. }
+            | Self::ForkOpened { .. }
             | Self::Proved { .. }
             | Self::AgentStopped { .. }
             | Self::ArtifactCommitted { .. }

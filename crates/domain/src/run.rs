@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Actor, AgentProgram, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect, Goal,
-    Hold, HoldId, Look, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question, Reflection, Review,
-    RunConfig, RunId, Session, Stage, Taint, TaskState, Waived,
+    Actor, AgentProgram, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect,
+    ForkedFrom, Goal, Hold, HoldId, Look, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question,
+    Reflection, Resumes, Review, RunConfig, RunId, Session, Stage, Taint, TaskState, Waived,
 };
 
 /// One request worked through one playbook on one branch.
@@ -92,6 +92,12 @@ pub struct Run {
     pub merged: Option<CommitId>,
     /// Money and tokens.
     pub spend: Spend,
+    /// What was spent before its fork, by the runs it comes from.
+    pub inherited: Spend,
+    /// How many effects were wished for before its fork: nobody works on them for this run.
+    pub inherited_effects: u32,
+    /// Where a fork goes on once its branch is there.
+    pub resumes: Option<Box<Resumes>>,
     /// What may be spent in all.
     pub budget: Option<Micros>,
     /// What people said about limits.
@@ -139,6 +145,8 @@ pub struct Opened {
     pub at: Timestamp,
     /// The run it is a part of.
     pub parent: Option<Parent>,
+    /// The run it was forked from.
+    pub forked_from: Option<ForkedFrom>,
 }
 
 /// The run that a child works for.
@@ -404,6 +412,24 @@ pub struct Spend {
     pub counted: BTreeMap<u32, u32>,
 }
 
+impl Spend {
+    /// Both together; which calls were counted is the first's.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            cost: self.cost.plus(other.cost),
+            children: self.children.plus(other.children),
+            input_tokens: self.input_tokens + other.input_tokens,
+            output_tokens: self.output_tokens + other.output_tokens,
+            calls: self.calls + other.calls,
+            unpriced_calls: self.unpriced_calls + other.unpriced_calls,
+            reported_calls: self.reported_calls + other.reported_calls,
+            reported: self.reported.plus(other.reported),
+            counted: self.counted.clone(),
+        }
+    }
+}
+
 /// A decision that was used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
@@ -493,6 +519,9 @@ impl Run {
             forced: None,
             merged: None,
             spend: Spend::default(),
+            inherited: Spend::default(),
+            inherited_effects: 0,
+            resumes: None,
             budget: None,
             waived: Waived::default(),
             open_effects: BTreeMap::new(),
@@ -527,7 +556,11 @@ impl Run {
     /// Index of the stage that is worked on, held or published.
     #[must_use]
     pub fn current_stage(&self) -> Option<usize> {
-        match &self.phase {
+        self.stage_of(&self.phase)
+    }
+
+    fn stage_of(&self, phase: &Phase) -> Option<usize> {
+        match phase {
             Phase::Working { stage, .. } | Phase::Publishing { stage, .. } | Phase::Delegating { stage } => {
                 Some(*stage)
             }
@@ -542,6 +575,15 @@ impl Run {
     pub fn tree_for<'a>(&'a self, task: &'a AgentTask) -> &'a CommitId {
         let stage = self.opened().playbook.index_of(&task.stage);
         stage.and_then(|index| self.stages[index].wip.as_ref()).unwrap_or(&task.at)
+    }
+
+    /// The conversation that a fork, whose branch is being made, goes on in: whoever works for it and where they were.
+    #[must_use]
+    pub fn carried_session(&self) -> Option<&Session> {
+        let resumes = self.resumes.as_ref()?;
+        let index = self.stage_of(&resumes.phase).filter(|index| self.stages[*index].begun)?;
+        let session = self.sessions.get(&self.stage(index).role)?;
+        self.program(&session.role).is_own().then_some(session)
     }
 
     /// The hold it waits on.
@@ -575,6 +617,7 @@ impl Run {
             Effect::RunAgent(task) => Some((*number, task)),
             Effect::OpenBranch
             | Effect::OpenChildBranch
+            | Effect::OpenFork { .. }
             | Effect::CommitArtifact { .. }
             | Effect::Adopt { .. }
             | Effect::StartChild(_)
@@ -591,6 +634,12 @@ impl Run {
             | Effect::PushRemote { .. }
             | Effect::CleanUp => None,
         })
+    }
+
+    /// Whether somebody works or has worked on an effect for this run.
+    #[must_use]
+    pub fn has_effect(&self, number: u32) -> bool {
+        number > self.inherited_effects && number <= self.effects_requested
     }
 
     /// The conversation that a person has on their terminal: the number of its effect and what was asked for.

@@ -282,9 +282,11 @@ impl Desk {
         let mut after = (*before).clone();
         let mut recorded = Vec::with_capacity(events.len());
         for event in events {
-            let one = domain::Recorded { sequence: after.version + 1, at: now, event };
-            after = evolve(after, &one);
-            recorded.push(one);
+            let sequence = after.version + 1;
+            let at = one.command.time_of(sequence).unwrap_or(now);
+            let next = domain::Recorded { sequence, at, event };
+            after = evolve(after, &next);
+            recorded.push(next);
         }
         let removed: Vec<u32> = gone(&before, &after);
         if !removed.is_empty() && after.open_effects.keys().any(|open| *open <= before.effects_requested) {

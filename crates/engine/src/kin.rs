@@ -17,6 +17,7 @@ pub(crate) async fn run(engine: &Engine, job: &Job) -> Option<Outcome> {
         Effect::TellParent => Some(report(engine, &job.run).await),
         Effect::OpenChildBranch => orphaned(engine, &job.run).await,
         Effect::OpenBranch
+        | Effect::OpenFork { .. }
         | Effect::RunAgent(_)
         | Effect::Prove { .. }
         | Effect::StopAgent { .. }

@@ -18,7 +18,8 @@ pub trait Store: Send + Sync + 'static {
     /// The events of a run with a sequence number above `after`, in order.
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError>;
 
-    /// Events of all runs after a global position, oldest first.
+    /// Events of all runs after a global position, oldest first; what a fork inherited happened once, in its origin,
+    /// and is not told again.
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError>;
 
     /// The position of the newest event; 0 when there is none.
@@ -143,8 +144,9 @@ impl Weight {
     pub fn of(effect: &Effect, parent: Option<&RunId>) -> Self {
         match effect {
             Effect::RunAgent(_) | Effect::Prove { .. } | Effect::Land(_) => Self::Heavy,
-            Effect::OpenBranch if parent.is_none() => Self::Entry,
+            Effect::OpenBranch | Effect::OpenFork { .. } if parent.is_none() => Self::Entry,
             Effect::OpenBranch
+            | Effect::OpenFork { .. }
             | Effect::OpenChildBranch
             | Effect::CommitArtifact { .. }
             | Effect::Adopt { .. }
@@ -261,6 +263,12 @@ pub struct RunFilter {
     pub project: Option<String>,
     /// Only runs with one of these statuses; empty means all.
     pub statuses: Vec<domain::Status>,
+    /// Only runs of this playbook.
+    pub playbook: Option<String>,
+    /// Only runs whose request has this text in it; the case of ASCII letters does not matter.
+    pub text: Option<String>,
+    /// Only runs created then or later.
+    pub since: Option<Timestamp>,
     /// Only runs created before this one (paging).
     pub before: Option<RunId>,
     /// At most so many; 0 means 100.

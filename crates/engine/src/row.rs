@@ -1,6 +1,6 @@
 //! The row of a run: what lists and inboxes show without folding its log.
 
-use domain::{Artifact, Hold, Micros, Priority, Run, RunId, Status};
+use domain::{Artifact, ForkedFrom, Hold, Micros, Priority, Run, RunId, Status};
 use jiff::Timestamp;
 
 /// The projection of a run, written in the transaction of its events.
@@ -10,6 +10,8 @@ pub struct Row {
     pub id: RunId,
     /// The run whose task it works on; none for a run that a person started.
     pub parent: Option<RunId>,
+    /// The run it was forked from, and where.
+    pub forked_from: Option<ForkedFrom>,
     /// Sequence number of the last event it shows.
     pub version: u64,
     /// Path of the user's repository.
@@ -52,6 +54,10 @@ pub struct Row {
     pub output_tokens: u64,
     /// Model calls.
     pub calls: u64,
+    /// What was spent before its fork, by the runs it comes from.
+    pub inherited: Micros,
+    /// Model calls before its fork.
+    pub inherited_calls: u64,
     /// Isolation its agents ran in.
     pub tier: Option<String>,
     /// Why it failed.
@@ -67,6 +73,7 @@ impl Row {
         Self {
             id: run.id.clone(),
             parent: opened.parent.as_ref().map(|parent| parent.run.clone()),
+            forked_from: opened.forked_from.clone(),
             version: run.version,
             project: opened.project.clone(),
             user: opened.by.name.clone(),
@@ -88,6 +95,8 @@ impl Row {
             input_tokens: run.spend.input_tokens,
             output_tokens: run.spend.output_tokens,
             calls: run.spend.calls,
+            inherited: run.inherited.cost.plus(run.inherited.children),
+            inherited_calls: run.inherited.calls,
             tier: run.tier.clone(),
             failure: run.failure.clone(),
         }

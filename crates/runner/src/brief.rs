@@ -44,7 +44,11 @@ pub(crate) fn refusal(session: &Path) -> Option<String> {
 
 /// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
 pub(crate) fn note_extension(session: &Path, attempt: u32) -> Result<(), Trouble> {
-    laid::put(&session.join(format!("{EXTENSION_PREFIX}{attempt}")), b"")
+    laid::put(&session.join(extension_file(attempt)), b"")
+}
+
+pub(crate) fn extension_file(attempt: u32) -> String {
+    format!("{EXTENSION_PREFIX}{attempt}")
 }
 
 /// What an agent's attempt is for.
@@ -229,7 +233,24 @@ impl Desk<'_> {
 
     fn notes(&self) -> Vec<String> {
         let notes = self.run.notes.iter().filter(|note| note.stage == self.task.stage);
-        shorten(&notes.zip(1..).map(|(note, round)| note_text(round, note)).collect::<Vec<_>>())
+        let mut notes: Vec<String> = notes.zip(1..).map(|(note, round)| note_text(round, note)).collect();
+        notes.extend(self.asked_before());
+        shorten(&notes)
+    }
+
+    /// What was asked in a conversation of the stage that a fork could not take along, and the answers.
+    fn asked_before(&self) -> impl Iterator<Item = String> {
+        let forked = self.run.opened().forked_from.is_some();
+        let session = &self.task.session;
+        let earlier = |answer: &&domain::Answer| {
+            let visit = answer.session.visit;
+            answer.stage == self.task.stage && answer.session.role == session.role && visit < session.visit
+        };
+        self.run.answers.iter().filter(move |_| forked).filter(earlier).map(|answer| {
+            let said = answer.answer.as_ref().map(|words| words.join("\n"));
+            let said = said.map_or_else(|| "decide yourself".to_owned(), |said| format!("answered: {said}"));
+            format!("you asked before: {}\n{} {said}", answer.question.question, answer.by)
+        })
     }
 
     fn memory(&self) -> Result<Option<String>, Trouble> {
@@ -381,7 +402,7 @@ fn permissions(run: &Run) -> Vec<String> {
 
 /// How often earlier processes of the conversation asked for more time.
 fn extensions(session: &Path, attempt: u32) -> u32 {
-    let earlier = |attempt: &u32| session.join(format!("{EXTENSION_PREFIX}{attempt}")).exists();
+    let earlier = |attempt: &u32| session.join(extension_file(*attempt)).exists();
     u32::try_from((1..attempt).filter(earlier).count()).unwrap_or(u32::MAX)
 }
 

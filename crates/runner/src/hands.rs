@@ -151,6 +151,7 @@ impl Hands {
             }
             Effect::OpenBranch => effects::open_branch::run(self, &job).await,
             Effect::OpenChildBranch => effects::open_child_branch::run(self, &job).await,
+            Effect::OpenFork { at } => effects::open_fork::run(self, &job, &at).await,
             Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
             Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,
             Effect::StopAgent { target } => effects::stop_agent::run(self, &job, target).await,

@@ -157,7 +157,7 @@ pub(crate) fn text(path: &Path) -> Option<String> {
 }
 
 /// Opens a regular file; a link or a pipe that an agent put there is not one.
-fn plain_file(path: &Path) -> io::Result<File> {
+pub(crate) fn plain_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }

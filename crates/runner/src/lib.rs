@@ -5,6 +5,7 @@ mod artifacts;
 mod attempt;
 mod brief;
 mod cards;
+mod carry;
 mod commission;
 mod diary;
 mod direct;

@@ -46,6 +46,12 @@ impl Paths {
         self.run(run).join("sessions").join(format!("{}-{}", slug(&session.role), session.visit))
     }
 
+    /// How far a conversation had come when one of its processes had ended; beyond the reach of agents.
+    pub(crate) fn mark(&self, run: &RunId, session: &Session) -> PathBuf {
+        let name = format!("{}-{}-{}.json", slug(&session.role), session.visit, session.attempt);
+        self.run(run).join("sessions").join("marks").join(name)
+    }
+
     pub(crate) fn effects(&self, run: &RunId) -> PathBuf {
         self.run(run).join("effects")
     }

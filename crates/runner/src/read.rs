@@ -1,6 +1,6 @@
 //! Reading what runs made, from the private repository. Never writes.
 
-use domain::{Artifact, Run};
+use domain::{Artifact, CommitId, Run};
 
 use crate::git::{CappedDiff, ChangeStatus};
 use crate::hands::Hands;
@@ -65,6 +65,16 @@ impl Hands {
         Ok(self.reading(read).await?)
     }
 
+    /// Whether commits that another run would begin with are still there.
+    pub async fn check_commits(&self, run: &Run, commits: Vec<CommitId>) -> Result<(), ReadError> {
+        let (paths, run) = (self.paths.clone(), run.clone());
+        let read = move || match gone(&Repos::open(&paths, &run)?, commits.iter())? {
+            Some(missing) => Err(missing),
+            None => Ok(()),
+        };
+        Ok(self.reading(read).await?)
+    }
+
     /// The change of a run against its base, as its branch stands.
     pub async fn diff(&self, run: &Run) -> Result<RunDiff, ReadError> {
         let (paths, run) = (self.paths.clone(), run.clone());
@@ -91,6 +101,18 @@ impl Hands {
         let task = tokio::task::spawn_blocking(read);
         task.await.unwrap_or_else(|join| Err(Trouble::new(format!("the reading ended early: {join}"))))
     }
+}
+
+/// What to say of the first commit that is not there any more.
+pub(crate) fn gone<'a>(repos: &Repos, commits: impl Iterator<Item = &'a CommitId>) -> Result<Option<Trouble>, Trouble> {
+    for commit in commits {
+        if repos.private.reference(commit.as_str())?.is_none() {
+            let message = format!("commit {} is not in Holdpoint's repository of the project any more", commit.short());
+            let hint = "the data directory was cleaned or begun anew since; start a new run, or fork a newer one";
+            return Ok(Some(Trouble::with_hint(message, hint)));
+        }
+    }
+    Ok(None)
 }
 
 fn letter(status: &ChangeStatus) -> String {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use crate::encode::{int, millis};
 use crate::fault::fault;
-use crate::write::json;
+use crate::write::{inherited, json};
 
 /// The moments a run's row keeps besides those of its state.
 #[derive(Default)]
@@ -19,10 +19,11 @@ pub(crate) struct Marks {
 impl Marks {
     pub(crate) fn of(append: &Append) -> Self {
         let mut marks = Self::default();
-        for recorded in &append.events {
+        let own = append.events.iter().filter(|recorded| !inherited(append, recorded.sequence));
+        for recorded in own {
             let at = Some(millis(recorded.at));
             match &recorded.event {
-                Event::StageStarted { .. } => marks.started = marks.started.or(at),
+                Event::StageStarted { .. } | Event::RunForked { .. } => marks.started = marks.started.or(at),
                 Event::ApprovalRequested { .. } | Event::ClarificationRequested { .. } | Event::HoldPlaced { .. } => {
                     marks.paused = at;
                 }
@@ -31,6 +32,7 @@ impl Marks {
                 | Event::ClarificationAnswered { .. }
                 | Event::DecisionMade { .. } => marks.resumed = at,
                 Event::RunStarted { .. }
+                | Event::ForkOpened { .. }
                 | Event::BranchCreated { .. }
                 | Event::StageCompleted { .. }
                 | Event::EffectRequested { .. }
@@ -88,6 +90,7 @@ pub(crate) fn project(
     run: &RunId,
     number: i64,
     recorded: &Recorded,
+    inherited: bool,
 ) -> Result<(), StoreError> {
     match &recorded.event {
         Event::ClarificationRequested { hold, .. } => asked(connection, run, hold, recorded),
@@ -95,9 +98,13 @@ pub(crate) fn project(
             answered(connection, run, *hold, &by.name, decision, recorded)
         }
         Event::ArtifactCreated { artifact, .. } => made(connection, (run, number), artifact, recorded),
+        // It was paid for once, by another run.
+        Event::SpendRecorded { .. } if inherited => Ok(()),
         Event::SpendRecorded { .. } => spent(connection, run, recorded),
         Event::RunFailed { .. } | Event::RunCancelled { .. } => unanswered(connection, run),
         Event::RunStarted { .. }
+        | Event::RunForked { .. }
+        | Event::ForkOpened { .. }
         | Event::BranchCreated { .. }
         | Event::StageStarted { .. }
         | Event::StageCompleted { .. }

@@ -1,6 +1,6 @@
 //! Reads: the log, the feed, rows, timers and the outbox. Never writes.
 
-use domain::{Effect, EffectId, Micros, Recorded, RunId, Status};
+use domain::{Effect, EffectId, ForkedFrom, Micros, Recorded, RunId, Status};
 use engine::{CommandKey, DueTimer, FeedItem, Lease, NodeId, OutboxRow, Row, RunFilter, StoreError};
 use jiff::Timestamp;
 use rusqlite::types::FromSql;
@@ -25,7 +25,7 @@ pub(crate) fn events(connection: &Connection, run: &RunId, after: u64) -> Result
 
 pub(crate) fn feed(connection: &Connection, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
     let sql = "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
-        WHERE position > ?1 ORDER BY position LIMIT ?2";
+        WHERE position > ?1 AND inherited = 0 ORDER BY position LIMIT ?2";
     collect(connection, sql, params![int(after), int(limit as u64)], |row| {
         Ok(FeedItem { position: count(get(row, 0)?)?, run: run_id(row, 1)?, recorded: recorded(row, 2)? })
     })
@@ -38,7 +38,8 @@ pub(crate) fn exists(connection: &Connection, run: &RunId) -> Result<bool, Store
 
 const ROW: &str = "SELECT id, version, project_id, user_id, original_request, playbook, status, current_stage, branch,
     base_branch, commit_id, created_at, updated_at, completed_at, clarification_count, hold, artifacts, cost_micros,
-    input_tokens, output_tokens, calls, tier, failure, priority, parent FROM workflow_runs";
+    input_tokens, output_tokens, calls, tier, failure, priority, parent, forked_from, forked_at, inherited_micros,
+    inherited_calls FROM workflow_runs";
 
 pub(crate) fn row(connection: &Connection, run: &RunId) -> Result<Option<Row>, StoreError> {
     let found = collect(connection, &format!("{ROW} WHERE id = ?1"), params![run.as_str()], read_row)?;
@@ -57,6 +58,18 @@ pub(crate) fn rows(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ro
         sql.push_str(&format!(" AND status IN ({marks})"));
         arguments.extend(filter.statuses.iter().map(|status| Box::new(status.word()) as Box<dyn ToSql>));
     }
+    if let Some(playbook) = &filter.playbook {
+        sql.push_str(" AND playbook = ?");
+        arguments.push(Box::new(playbook.clone()));
+    }
+    if let Some(text) = &filter.text {
+        sql.push_str(" AND instr(lower(original_request), lower(?)) > 0");
+        arguments.push(Box::new(text.clone()));
+    }
+    if let Some(since) = filter.since {
+        sql.push_str(" AND created_at >= ?");
+        arguments.push(Box::new(millis(since)));
+    }
     if let Some(before) = &filter.before {
         sql.push_str(" AND number < (SELECT number FROM workflow_runs WHERE id = ?)");
         arguments.push(Box::new(before.as_str().to_owned()));
@@ -73,6 +86,8 @@ fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
     let hold: Option<String> = get(row, 15)?;
     let completed_at: Option<i64> = get(row, 13)?;
     let (priority, parent): (String, Option<String>) = (get(row, 23)?, get(row, 24)?);
+    let (origin, at): (Option<String>, Option<i64>) = (get(row, 25)?, get(row, 26)?);
+    let from = |(run, at): (String, i64)| Ok(ForkedFrom { run: parse_run_id(&run)?, at: count(at)? });
     Ok(Row {
         id: run_id(row, 0)?,
         version: count(get(row, 1)?)?,
@@ -99,6 +114,9 @@ fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
         failure: get(row, 22)?,
         priority: priority.parse().map_err(|error: domain::ConfigError| StoreError::TooNew(error.to_string()))?,
         parent: parent.map(|parent| parse_run_id(&parent)).transpose()?,
+        forked_from: origin.zip(at).map(from).transpose()?,
+        inherited: Micros(count(get(row, 27)?)?),
+        inherited_calls: count(get(row, 28)?)?,
     })
 }
 

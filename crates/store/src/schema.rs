@@ -10,8 +10,11 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::fault::{fault, fault_at};
 
 /// One entry per version, oldest first; never edited once released.
-const STEPS: [&str; 2] =
-    [include_str!("../migrations/V1__runs_and_events.sql"), include_str!("../migrations/V2__entry.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("../migrations/V1__runs_and_events.sql"),
+    include_str!("../migrations/V2__entry.sql"),
+    include_str!("../migrations/V3__forks.sql"),
+];
 
 /// Marks the file as ours: `Hold`.
 const APPLICATION_ID: i32 = 0x486f_6c64;

@@ -83,9 +83,9 @@ fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Wri
     let sql = "INSERT INTO workflow_runs (id, short_id, version, project_id, user_id, status, current_stage, created_at,
         updated_at, started_at, paused_at, resumed_at, completed_at, clarification_count, playbook, branch, base_branch,
         commit_id, hold, artifacts, cost_micros, input_tokens, output_tokens, calls, tier, failure, config,
-        original_request, priority, parent)
+        original_request, priority, parent, forked_from, forked_at, inherited_micros, inherited_calls)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-        ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT DO NOTHING RETURNING number";
+        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34) ON CONFLICT DO NOTHING RETURNING number";
     let marks = Marks::of(append);
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let columns = params![
@@ -119,6 +119,10 @@ fn insert_row(connection: &Connection, append: &Append, row: &Row) -> Result<Wri
         row.request,
         row.priority.word(),
         row.parent.as_ref().map(RunId::as_str),
+        row.forked_from.as_ref().map(|from| from.run.as_str()),
+        row.forked_from.as_ref().map(|from| int(from.at)),
+        int(row.inherited.0),
+        int(row.inherited_calls),
     ];
     if let Some(number) = number_of(&mut statement, columns)? {
         return Ok(Ok(number));
@@ -185,18 +189,27 @@ fn number_of(statement: &mut Statement<'_>, columns: &[&dyn ToSql]) -> Result<Op
 }
 
 fn events(connection: &Connection, append: &Append, number: i64) -> Result<(), StoreError> {
-    let sql = "INSERT INTO workflow_events (workflow_run_id, sequence, type, payload, timestamp, form, run)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let sql = "INSERT INTO workflow_events (workflow_run_id, sequence, type, payload, timestamp, form, run, inherited)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     for recorded in &append.events {
         let whole = json(&recorded.event)?;
         let (kind, payload) = split(&whole).ok_or_else(|| StoreError::Other(format!("a strange event: {whole}")))?;
         let at = millis(recorded.at);
-        let columns = params![append.run.as_str(), int(recorded.sequence), kind, payload, at, FORM, number];
+        let old = inherited(append, recorded.sequence);
+        let columns = params![append.run.as_str(), int(recorded.sequence), kind, payload, at, FORM, number, old];
         statement.execute(columns).map_err(fault)?;
-        project::project(connection, &append.run, number, recorded)?;
+        project::project(connection, &append.run, number, recorded, old)?;
     }
     Ok(())
+}
+
+/// Whether an event is another run's that this one begins with.
+pub(crate) fn inherited(append: &Append, sequence: u64) -> bool {
+    match append.events.first().map(|recorded| &recorded.event) {
+        Some(Event::RunStarted { forked_from: Some(from), .. }) => from.has(sequence),
+        Some(_) | None => false,
+    }
 }
 
 fn effects(connection: &Connection, append: &Append, run: i64) -> Result<(), StoreError> {

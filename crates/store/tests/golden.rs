@@ -76,6 +76,7 @@ fn every_event() -> Vec<Event> {
             branch: "autonomous/100000-add-login-with-oauth".to_owned(),
             by: by.clone(),
             parent: None,
+            forked_from: None,
         },
         Event::BranchCreated { base: commit.clone() },
         Event::StageStarted { stage: stage.clone(), visit: 2 },
@@ -164,6 +165,8 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
         },
         Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone() },
         Event::GuidanceGiven { stage: stage.clone(), text: "no new crates".to_owned(), by: by.clone() },
+        Event::RunForked { from: samples::run_id(1), at: 9, by: by.clone(), changes: fork_changes() },
+        Event::ForkOpened { carried: true },
         Event::PauseAsked { by: by.clone(), reason: Some("lunch".to_owned()) },
         Event::SessionTaken { stage: "building".to_owned(), by },
         Event::ConversationAdvanced {
@@ -231,6 +234,16 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
     ]
 }
 
+fn fork_changes() -> domain::ForkChanges {
+    domain::ForkChanges {
+        decision: Some(Decision::Answer { answer: vec!["GitHub".to_owned()] }),
+        models: [("planner".to_owned(), "anthropic/claude-x".parse().unwrap())].into(),
+        agents: [("implementer".to_owned(), domain::AgentProgram::Codex)].into(),
+        direct: ["implementer".to_owned()].into(),
+        budget: Some(Micros(2_000_000)),
+    }
+}
+
 fn agent_effect() -> Effect {
     Effect::RunAgent(domain::AgentTask {
         stage: "planning".to_owned(),
@@ -263,6 +276,25 @@ fn a_priority_is_stored_only_where_it_is_not_the_usual_one() {
         assert_eq!(payload.contains(&word), stored, "{payload}");
         assert_eq!(store::decode(1, &kind, &payload).unwrap(), first);
     }
+}
+
+#[test]
+fn where_a_run_comes_from_is_stored_only_with_a_fork() {
+    let origin = History::started(samples::run_id(1), samples::config());
+    let plain = origin.log[0].event.clone();
+    let mut forked = plain.clone();
+    let Event::RunStarted { forked_from, .. } = &mut forked else { panic!() };
+    *forked_from = Some(domain::ForkedFrom { run: samples::run_id(1), at: 9 });
+    for (event, stored) in [(plain, false), (forked, true)] {
+        let (kind, payload) = store::encode(&event).unwrap();
+        let words = format!(r#""forkedFrom":{{"run":"{}","at":9}}"#, samples::run_id(1));
+        assert_eq!(payload.contains(&words), stored, "{payload}");
+        assert_eq!(store::decode(1, &kind, &payload).unwrap(), event);
+    }
+    assert_eq!(
+        serde_json::to_string(&Effect::OpenFork { at: samples::commit(3) }).unwrap(),
+        format!(r#"{{"do":"open_fork","at":"{}"}}"#, samples::commit(3))
+    );
 }
 
 #[test]

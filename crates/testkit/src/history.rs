@@ -34,11 +34,13 @@ impl History {
 
     /// Hands in a command; what it caused is in the log afterwards, and what a store would write is returned.
     pub fn take(&mut self, command: Command) -> Result<Append, Rejection> {
-        let events = decide(&self.run, command, &Ctx { now: self.now })?;
+        let events = decide(&self.run, command.clone(), &Ctx { now: self.now })?;
         let before = self.run.clone();
         let first = self.log.len();
         for event in events {
-            let recorded = Recorded { sequence: self.run.version + 1, at: self.now, event };
+            let sequence = self.run.version + 1;
+            let at = command.time_of(sequence).unwrap_or(self.now);
+            let recorded = Recorded { sequence, at, event };
             self.run = evolve(self.run.clone(), &recorded);
             self.log.push(recorded);
         }

@@ -48,6 +48,7 @@ fn is_short(effect: &Effect) -> bool {
         Effect::StopAgent { .. } | Effect::TellChild { .. } | Effect::StartChild(_) | Effect::MergeChild(_) => true,
         Effect::OpenBranch
         | Effect::OpenChildBranch
+        | Effect::OpenFork { .. }
         | Effect::RunAgent(_)
         | Effect::Prove { .. }
         | Effect::CommitArtifact { .. }
@@ -121,6 +122,7 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
         Effect::OpenPullRequest { .. } => vec![Outcome::PullRequestRefused { reason: text() }],
         Effect::OpenBranch
         | Effect::OpenChildBranch
+        | Effect::OpenFork { .. }
         | Effect::StopAgent { .. }
         | Effect::StartChild(_)
         | Effect::TellChild { .. }

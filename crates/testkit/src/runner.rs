@@ -73,6 +73,7 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
     let n = u64::from(number);
     match effect {
         Effect::OpenBranch | Effect::OpenChildBranch => Outcome::BranchOpened { base: samples::commit(n) },
+        Effect::OpenFork { .. } => Outcome::ForkOpened { carried: true },
         Effect::RunAgent(AgentTask { purpose: Purpose::Answer { .. }, .. }) => {
             ended(AgentEnd::Answered { text: "because".to_owned() })
         }

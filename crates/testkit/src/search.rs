@@ -193,6 +193,7 @@ fn because(command: &Command) -> Because {
         Command::Cancel { .. } => Because::Cancel,
         Command::ForceMerge { .. } => Because::Decided("force_merge"),
         Command::Start(_)
+        | Command::Fork(_)
         | Command::Report(_)
         | Command::Spend(_)
         | Command::Pursue(_)
@@ -208,6 +209,7 @@ fn word(command: &Command) -> String {
         Command::Decide(decide) => decide.decision.kind().word().to_owned(),
         Command::ChildEnded(report) => format!("{}:{:?}", report.task, report.ending),
         Command::Start(_) => "start".to_owned(),
+        Command::Fork(_) => "fork".to_owned(),
         Command::TimerFired { .. } => "clock".to_owned(),
         Command::Pause { .. } => "pause".to_owned(),
         Command::Attach { .. } => "attach".to_owned(),
@@ -324,6 +326,7 @@ fn open(run: &Run) -> Vec<String> {
         Effect::TellChild { task, word, .. } => format!("tell {task} {word:?}"),
         Effect::OpenBranch
         | Effect::OpenChildBranch
+        | Effect::OpenFork { .. }
         | Effect::Prove { .. }
         | Effect::StopAgent { .. }
         | Effect::CommitArtifact { .. }

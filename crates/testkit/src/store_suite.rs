@@ -38,6 +38,7 @@ macro_rules! store_suite {
             the_feed_is_ordered_and_resumes_after_a_position
             rows_are_listed_newest_first_and_paged
             rows_are_filtered_by_status_and_project
+            rows_are_filtered_by_playbook_text_and_age
             ids_are_found_by_their_beginning
             a_run_has_one_timer_and_it_falls_due
             a_bad_append_fails_the_whole_batch
@@ -384,6 +385,21 @@ pub fn rows_are_filtered_by_status_and_project(store: &Dyn) {
     let project = |text: &str| RunFilter { project: Some(text.to_owned()), ..RunFilter::default() };
     assert_eq!(list(project("/home/ada/shop")).len(), 2);
     assert_eq!(list(project("/home/ada")), []);
+}
+
+pub fn rows_are_filtered_by_playbook_text_and_age(store: &Dyn) {
+    let (one, two) = (begin(store, 1).run, begin(store, 2).run);
+    let list = |filter: RunFilter| store.rows(&filter).unwrap_or_default().len();
+    let playbook = |name: &str| RunFilter { playbook: Some(name.to_owned()), ..RunFilter::default() };
+    assert_eq!((list(playbook(&one.opened().playbook.name)), list(playbook("none"))), (2, 0));
+    let text = |text: &str| RunFilter { text: Some(text.to_owned()), ..RunFilter::default() };
+    let request = one.opened().request.to_ascii_uppercase();
+    assert_eq!((list(text(&request)), list(text("%")), list(text("no such words"))), (2, 0, 0));
+    let newest = store.rows(&RunFilter::default()).unwrap_or_default()[0].created_at;
+    let since = |since| RunFilter { since: Some(since), ..RunFilter::default() };
+    assert!(list(since(newest)) >= 1);
+    assert_eq!(list(since(newest + jiff::SignedDuration::from_millis(1))), 0);
+    assert_ne!(one.id, two.id);
 }
 
 pub fn ids_are_found_by_their_beginning(store: &Dyn) {

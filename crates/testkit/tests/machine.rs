@@ -2,7 +2,10 @@
 //! leads to an end. A failing case is shrunk and printed with its seed.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use domain::{Command, Effect, Gate, Micros, Phase, Playbook, Run, SpendReport, TaskStatus, check_log, replay};
+use domain::{
+    Command, Effect, Fork, ForkChanges, Gate, Micros, Phase, Playbook, Run, SpendReport, TaskStatus, check_fork,
+    check_log, fork_points, replay,
+};
 use proptest::prelude::*;
 use testkit::moves::{children, moves, outcomes};
 use testkit::{History, samples};
@@ -16,6 +19,7 @@ enum Step {
     Spend { effect: u32, cost: u64 },
     Pursue { which: usize },
     Taint { which: usize },
+    Fork { which: usize },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -26,6 +30,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..40_usize, 0..40_usize).prop_map(|(which, outcome)| Step::Any { which, outcome }),
         8 => (0..1000_usize).prop_map(|which| Step::Pursue { which }),
         3 => (0..1000_usize).prop_map(|which| Step::Taint { which }),
+        3 => (0..1000_usize).prop_map(|which| Step::Fork { which }),
         4 => (0..9_u32, 0..3_000_000_u64).prop_map(|(effect, cost)| Step::Spend { effect, cost }),
     ]
 }
@@ -48,6 +53,7 @@ fn command(run: &Run, step: &Step) -> Option<Command> {
         }
         Step::Pursue { which } => testkit::moves::pursuit(run, *which),
         Step::Taint { which } => Some(testkit::moves::taint(run, *which)),
+        Step::Fork { .. } => None,
         Step::Spend { effect, cost } => Some(Command::Spend(SpendReport {
             effect: *effect,
             call: run.spend.counted.get(effect).copied().unwrap_or(0) + 1,
@@ -115,6 +121,19 @@ fn config() -> impl Strategy<Value = domain::RunConfig> {
     })
 }
 
+/// From here on the walk goes on in a fork of the run, at one of the points it has passed.
+fn fork(origin: &History, which: usize, number: u64) -> Option<History> {
+    let points = fork_points(&origin.run.id, &origin.log);
+    let point = points.get(which % points.len().max(1))?;
+    let log = origin.log.iter().filter(|recorded| recorded.sequence <= point.at).cloned().collect();
+    let mut fork = History::unopened(samples::run_id(number));
+    fork.now = origin.now;
+    let (origin, by) = (origin.run.id.clone(), samples::actor("eve"));
+    let asked = Fork { origin, log, changes: ForkChanges::default(), by };
+    fork.take(Command::Fork(Box::new(asked))).expect("every point can be forked");
+    Some(fork)
+}
+
 fn walk(name: &str, config: domain::RunConfig, caps: u32, steps: &[Step]) {
     let mut playbook = Playbook::built_in(name).unwrap();
     for stage in &mut playbook.stages {
@@ -123,11 +142,20 @@ fn walk(name: &str, config: domain::RunConfig, caps: u32, steps: &[Step]) {
     let mut history = History::unopened(samples::run_id(7));
     let start = domain::Start { playbook, ..samples::start(config) };
     history.take(Command::Start(Box::new(start))).unwrap();
-    for step in steps {
+    let mut origins: Vec<History> = Vec::new();
+    for (step, number) in steps.iter().zip(100..) {
         if let Some(command) = command(&history.run, step) {
             let _ = history.take(command);
         }
+        if let Step::Fork { which } = step
+            && let Some(fork) = fork(&history, *which, number)
+        {
+            origins.push(std::mem::replace(&mut history, fork));
+        }
         check_alive(&history.run);
+    }
+    for (fork, origin) in origins.iter().skip(1).chain([&history]).zip(&origins) {
+        assert_eq!(check_fork(&fork.log, &origin.log), []);
     }
     assert_eq!(check_log(&history.run.id, &history.log), []);
     assert_eq!(replay(history.run.id.clone(), history.log.iter().cloned()), history.run);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{HoldView, NewRun, Problem};
+use crate::{ForkedFromView, HoldView, NewRun, Problem};
 
 /// Several requests, each a run of its own.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
@@ -114,6 +114,12 @@ pub struct ComparedRun {
     pub review: Option<String>,
     /// What it spent, its tasks included, in dollars.
     pub usd: f64,
+    /// The run it was forked from, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFromView>,
+    /// What was spent before its fork, by the runs it comes from; not in `usd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited_usd: Option<f64>,
     /// Tokens sent.
     pub input_tokens: u64,
     /// Tokens received.

@@ -6,6 +6,7 @@ mod batch;
 mod channel;
 mod estimate;
 mod exit;
+mod fork;
 mod goal;
 mod live;
 mod model;
@@ -20,6 +21,7 @@ pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, Sh
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
+pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
 pub use model::{
@@ -34,6 +36,7 @@ pub use problem::{Fault, Problem};
 pub use request::{
     AnswerRequest, ApproveRequest, AttachRequest, CancelRequest, CheckSpec, DecideRequest, MessageRequest, NewRun,
     NewTask, OverturnRequest, PauseRequest, RequestChanges, ResumeRequest, StrangersText, TaskMerge, TaskUpdate,
+    WayOutRequest,
 };
 pub use session::{SessionHistory, SessionView, TurnItemView, TurnView};
 pub use task::{

@@ -6,8 +6,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AskedView, AssumptionView, CheckpointView, GoalView, GroupView, OverlapView, ReflectionView, RiskView, SaidView,
-    TaskEventView, TaskView,
+    AskedView, AssumptionView, CheckpointView, ForkedFromView, GoalView, GroupView, OverlapView, ReflectionView,
+    RiskView, SaidView, TaskEventView, TaskView,
 };
 
 /// A run.
@@ -69,6 +69,9 @@ pub struct RunView {
     /// The run whose task it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The run it was forked from, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFromView>,
     /// That task. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
@@ -294,6 +297,12 @@ pub struct SpendView {
     pub output_tokens: u64,
     /// Model calls.
     pub calls: u64,
+    /// What was spent before its fork, by the runs it comes from; in no sum and under no limit of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited_usd: Option<f64>,
+    /// Model calls before its fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited_calls: Option<u64>,
     /// The limit. Only in single views.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_usd: Option<f64>,
@@ -406,6 +415,9 @@ pub struct WhyView {
     /// How it stands in the queue; only for a run that waits to be let in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueView>,
+    /// The run it was forked from, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFromView>,
 }
 
 /// How a queued run stands.

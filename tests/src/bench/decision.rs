@@ -60,6 +60,10 @@ impl EffectRunner for Watch {
 struct Empty(broadcast::Sender<Activity>);
 
 impl Shelf for Empty {
+    fn check_commits<'a>(&'a self, _: &'a Run, _: Vec<domain::CommitId>) -> Reading<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     fn pass_on<'a>(&'a self, _: &'a Run) -> server::Telling<'a> {
         Box::pin(async { Ok(()) })
     }
@@ -131,6 +135,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
         engine: engine.clone(),
         shelf: Arc::new(Empty(broadcast::channel(1).0)),
         diary: Arc::new(store::Diary::open(&folder.join("conversations.db"))?),
+        post: Arc::new(store::Post::open(&folder.join("post.db"))?),
         setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
         agent_token: TokenFile::new(folder.join("mcp-token")),

@@ -92,7 +92,7 @@ pub(crate) fn draft(held: &HoldView, session: &Session) -> Draft {
     Draft::of(&session.home, &held.id, if is_plan { "json" } else { "md" })
 }
 
-fn read(path: &std::path::Path) -> Result<String, Failure> {
+pub(super) fn read(path: &std::path::Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
         std::io::stdin().lock().take(LONGEST + 1).read_to_string(&mut text)

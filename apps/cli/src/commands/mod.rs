@@ -16,17 +16,20 @@ mod demo;
 mod diff;
 mod doctor;
 mod events;
+mod fork;
 mod from;
 mod inbox;
 mod list;
 mod log;
 mod mcp;
+mod merge;
 mod model;
 mod open;
 mod overturn;
 mod pause;
 mod plan;
 mod playbook;
+mod pr;
 mod reject;
 mod resume;
 mod run;
@@ -97,6 +100,12 @@ pub(crate) enum Command {
     Tell(tell::Arguments),
     /// End a run
     Cancel(cancel::Arguments),
+    /// Merge what a run shows into its base branch
+    Merge(merge::Arguments),
+    /// Push what a run shows and open a pull request for it
+    Pr(merge::Arguments),
+    /// Make a new run from any checkpoint of a run, without paying again for what came before
+    Fork(fork::Arguments),
     /// Print a run's plan, ready to be edited
     Plan(OneRun),
     /// Show runs side by side, and adopt one of them
@@ -210,6 +219,9 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Overturn(arguments) => overturn::run(arguments, session).await,
         Command::Tell(arguments) => tell::run(arguments, session).await,
         Command::Cancel(arguments) => cancel::run(arguments, session).await,
+        Command::Merge(arguments) => merge::run(arguments, session).await,
+        Command::Pr(arguments) => pr::run(arguments, session).await,
+        Command::Fork(arguments) => Box::pin(fork::run(arguments, session)).await,
         Command::Plan(arguments) => plan::run(&arguments, session).await,
         Command::Compare(arguments) => compare::run(arguments, session).await,
         Command::Diff(arguments) => diff::run(&arguments, session).await,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::{RunId, Status, check_log};
+use domain::{RunId, Status, check_fork, check_log};
 use engine::{RunFilter, Store as _, StoreError};
 use store::Sqlite;
 use wire::ExitCode;
@@ -51,7 +51,10 @@ fn look(session: &Session, database: &std::path::Path) -> Result<Findings, Store
             if engine::Row::of(&run) != *row {
                 findings.found.push(format!("{}: its row is not what its events add up to (rule 4)", row.id));
             }
-            let broken = check_log(&row.id, &log);
+            let mut broken = check_log(&row.id, &log);
+            if let Some(from) = &row.forked_from {
+                broken.extend(check_fork(&log, &store.events(&from.run, 0)?));
+            }
             findings.found.extend(broken.into_iter().map(|violation| {
                 format!("{} event {}: {} (rule {})", row.id, violation.sequence, violation.message, violation.rule)
             }));

@@ -24,7 +24,8 @@ pub(crate) fn draw(compared: &CompareView, width: usize) -> String {
 }
 
 fn beside(compared: &CompareView, column: usize) -> Vec<String> {
-    let cells: Vec<Vec<(&'static str, String)>> = compared.runs.iter().map(facts).collect();
+    let cells: Vec<Vec<(&'static str, String)>> =
+        compared.runs.iter().map(|run| facts(run, has_forks(compared))).collect();
     let heads: String = compared.runs.iter().map(|run| pad(&fit(&head(run), column - 2), column)).collect();
     let mut lines = vec![format!("{}{BOLD}{}{BOLD:#}", " ".repeat(NAMES), heads.trim_end())];
     let names: Vec<&str> = cells.first().map(|facts| facts.iter().map(|(name, _)| *name).collect()).unwrap_or_default();
@@ -42,9 +43,13 @@ fn below(compared: &CompareView, width: usize) -> Vec<String> {
         let row = |(name, value): (&str, String)| {
             format!("  {DIM}{name:<NAMES$}{DIM:#}{}", fit(&value, width.saturating_sub(NAMES + 2)))
         };
-        lines.extend(facts(run).into_iter().map(row));
+        lines.extend(facts(run, has_forks(compared)).into_iter().map(row));
     }
     lines
+}
+
+fn has_forks(compared: &CompareView) -> bool {
+    compared.runs.iter().any(|run| run.forked_from.is_some())
 }
 
 fn head(run: &ComparedRun) -> String {
@@ -54,14 +59,19 @@ fn head(run: &ComparedRun) -> String {
     }
 }
 
-fn facts(run: &ComparedRun) -> Vec<(&'static str, String)> {
+fn from(from: &wire::ForkedFromView) -> String {
+    format!("from {} at event {}", short(&from.run), from.at)
+}
+
+/// `forks`: whether one of those that are compared is a fork.
+fn facts(run: &ComparedRun, forks: bool) -> Vec<(&'static str, String)> {
     let files = count(run.files.len() as u64, "file", "files");
     let checks = match (run.checks_passed, run.checks_failed) {
         (0, 0) => "none ran".to_owned(),
         (passed, 0) => format!("{passed} passed"),
         (passed, failed) => format!("{passed} passed, {failed} failed"),
     };
-    vec![
+    let mut facts = vec![
         ("status", clean_line(&run.status.replace('_', " "))),
         ("plan", run.plan.as_deref().map_or("none yet".to_owned(), clean_line)),
         ("tasks", if run.tasks == 0 { "one".to_owned() } else { run.tasks.to_string() }),
@@ -69,11 +79,23 @@ fn facts(run: &ComparedRun) -> Vec<(&'static str, String)> {
         ("checks", checks),
         ("verdict", run.verdict.as_deref().map_or("none yet".to_owned(), clean_line)),
         ("review", run.review.as_deref().map(clean_line).unwrap_or_default()),
-        ("cost", money(run.usd)),
+        ("cost", cost(run)),
         ("tokens", format!("{} in, {} out", tokens(run.input_tokens), tokens(run.output_tokens))),
         ("time", seconds(run.seconds)),
         ("waits for", run.hold.as_ref().map_or("nobody".to_owned(), |hold| clean_line(&hold.kind))),
-    ]
+    ];
+    if forks {
+        facts.insert(1, ("forked", run.forked_from.as_ref().map_or("no".to_owned(), from)));
+    }
+    facts
+}
+
+/// What it spent itself, and what a run it was forked from had spent before.
+fn cost(run: &ComparedRun) -> String {
+    match run.inherited_usd {
+        Some(inherited) => format!("{} + {} inherited", money(run.usd), money(inherited)),
+        None => money(run.usd),
+    }
 }
 
 /// What they change together.
@@ -113,6 +135,8 @@ pub(crate) mod sample {
             verdict: Some("pass".to_owned()),
             review: Some("All is there.".to_owned()),
             usd: 0.0512,
+            forked_from: None,
+            inherited_usd: None,
             input_tokens: 12_300,
             output_tokens: 900,
             seconds: 75,
@@ -152,6 +176,17 @@ waits for nobody                 nobody                 nobody
 
 changed by all: src/app.js";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_fork_says_where_it_comes_from_and_what_it_did_not_pay_again() {
+        let mut compared = sample::three();
+        compared.runs.truncate(2);
+        let from = wire::ForkedFromView { run: "aaaaaa-000000".to_owned(), at: 17 };
+        (compared.runs[1].forked_from, compared.runs[1].inherited_usd) = (Some(from), Some(0.04));
+        let text = plain(&draw(&compared, 80));
+        assert!(text.contains("forked    no                                 from aaaaaa at event 17"), "{text}");
+        assert!(text.contains("cost      $0.0512                            $0.0512 + $0.0400 inherited"), "{text}");
     }
 
     #[test]

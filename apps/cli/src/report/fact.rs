@@ -22,6 +22,12 @@ fn fact(event: &EventView) -> Option<(&'static str, anstyle::Style, String)> {
     let stage = || text("/stage");
     Some(match event.kind.as_str() {
         "RUN_STARTED" => ("▸", BUSY, format!("run started on branch {}", text("/branch"))),
+        "RUN_FORKED" => {
+            let at = event.payload.pointer("/at").and_then(Value::as_u64).unwrap_or_default();
+            let from = super::run::short(&text("/from"));
+            ("▸", BUSY, format!("forked from {from} at event {at} by {}", text("/by/name")))
+        }
+        "FORK_OPENED" => ("✓", GOOD, "the fork has a branch of its own".to_owned()),
         "STAGE_STARTED" => match event.payload.pointer("/visit").and_then(Value::as_u64) {
             Some(visit) if visit > 1 => ("▸", BUSY, format!("{} begins again (visit {visit})", stage())),
             Some(_) | None => ("▸", BUSY, format!("{} begins", stage())),

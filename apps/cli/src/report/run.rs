@@ -46,6 +46,9 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
         let task = run.task.as_deref().map(|task| format!(", task {}", clean_line(task))).unwrap_or_default();
         row("part of", format!("{}{task}", short(parent)));
     }
+    if let Some(from) = &run.forked_from {
+        row("forked", format!("from {} at event {}", short(&from.run), from.at));
+    }
     if let Some(group) = run.group.as_ref().filter(|group| group.of > 1) {
         let word = if group.variants { "variant" } else { "run" };
         row("group", format!("{word} {} of {} {DIM}({}){DIM:#}", group.index, group.of, short(&group.id)));
@@ -145,6 +148,9 @@ pub(crate) fn why(why: &WhyView, now: Timestamp) -> String {
         format!("{} {DIM}({}){DIM:#}", clean_line(&why.waits_for), clean_line(&why.status.replace('_', " "))),
         format!("{DIM}since {}{DIM:#}", ago(now, why.since)),
     ];
+    if let Some(from) = &why.forked_from {
+        lines.push(format!("{DIM}forked from {} at event {}{DIM:#}", short(&from.run), from.at));
+    }
     lines.extend(why.unblocked_by.iter().map(|way| format!("  → {}", clean_line(way))));
     lines.join("\n")
 }
@@ -168,8 +174,10 @@ fn spend_line(run: &RunView) -> String {
     let tasks = spend.children_usd.map(|usd| format!(", {} of it in its tasks", money(usd))).unwrap_or_default();
     let reported = spend.reported_usd.map(|usd| format!(", {} of it reported by programs, not metered", money(usd)));
     let reported = reported.unwrap_or_default();
+    let inherited =
+        spend.inherited_usd.map(|usd| format!(" {DIM}+ {} inherited{DIM:#}", money(usd))).unwrap_or_default();
     format!(
-        "{}{tasks}{reported}{limit} {DIM}({} in, {} out, {}{unpriced}{thought}){DIM:#}",
+        "{}{tasks}{reported}{limit}{inherited} {DIM}({} in, {} out, {}{unpriced}{thought}){DIM:#}",
         money(spend.usd),
         tokens(spend.input_tokens),
         tokens(spend.output_tokens),
@@ -215,6 +223,8 @@ pub(crate) mod sample {
                 input_tokens: 12_345,
                 output_tokens: 950,
                 calls: 4,
+                inherited_usd: None,
+                inherited_calls: None,
                 limit_usd: Some(2.0),
                 estimate_usd: None,
                 unpriced_calls: Some(0),
@@ -230,6 +240,7 @@ pub(crate) mod sample {
                 stage("validation", "pending", 0),
             ],
             parent: None,
+            forked_from: None,
             task: None,
             group: None,
             tasks: Vec::new(),

@@ -3,7 +3,8 @@
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
 use wire::{
-    ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, HoldView, RunView, SpendCall, UserView,
+    ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, ForkPointView, HoldView, RunView, SpendCall,
+    UserView,
 };
 
 use super::run::status_word;
@@ -27,11 +28,38 @@ pub(crate) fn runs(runs: &[RunView], now: Timestamp, width: usize) -> String {
             run.stage.as_deref().map(clean_line).unwrap_or_default(),
             ago(now, run.created_at),
             money(run.spend.usd),
-            fit(&clean_line(&run.request), room),
+            fit(&about(run), room),
         ]
     });
     let text = table(&["run", "status", "stage", "started", "spend", "request"], rows, width);
     paint_statuses(&text, runs)
+}
+
+/// What was asked; a fork says first where it comes from.
+fn about(run: &RunView) -> String {
+    let request = clean_line(&run.request);
+    match &run.forked_from {
+        Some(from) => format!("(from {}@{}) {request}", short(&from.run), from.at),
+        None => request,
+    }
+}
+
+/// `fork --list`.
+pub(crate) fn points(points: &[ForkPointView], now: Timestamp, width: usize) -> String {
+    if points.is_empty() {
+        return "there is no checkpoint yet; the first is where its first stage begins".to_owned();
+    }
+    let room = width.saturating_sub(50).max(20);
+    let rows = points.iter().map(|point| {
+        vec![
+            point.at.to_string(),
+            ago(now, point.time),
+            point.stage.as_deref().map(clean_line).unwrap_or_default(),
+            money(point.usd),
+            fit(&clean_line(&point.what), room),
+        ]
+    });
+    table(&["event", "when", "stage", "spent", "what happened"], rows, width)
 }
 
 /// `user list`.

@@ -30,12 +30,7 @@ enum Word {
 pub(super) fn cast(setup: &Setup, playbook: &Playbook, new: &NewRun, file: &ProjectFile) -> Result<Cast, Failure> {
     let mut cast = Cast { programs: BTreeMap::new(), direct: BTreeSet::new() };
     for role in playbook.roles() {
-        let said = new.programs.get(role).or_else(|| new.programs.get(EVERY_ROLE)).map(|text| {
-            text.parse().map_err(|error: domain::ConfigError| {
-                let hint = "see `holdpoint agent list` for the ones that are installed";
-                Failure::user("programs", "bad_agent", plain(&error.to_string()), hint)
-            })
-        });
+        let said = new.programs.get(role).or_else(|| new.programs.get(EVERY_ROLE)).map(|text| program(text));
         let own = setup.defaults.programs.get(role).or_else(|| setup.defaults.programs.get(EVERY_ROLE));
         let (program, word) = match (said.transpose()?, own, file.programs.get(role)) {
             (Some(said), _, _) => (said, Word::Users),
@@ -54,8 +49,16 @@ pub(super) fn cast(setup: &Setup, playbook: &Playbook, new: &NewRun, file: &Proj
     Ok(cast)
 }
 
+/// A program by its name.
+pub(super) fn program(text: &str) -> Result<AgentProgram, Failure> {
+    text.parse().map_err(|error: domain::ConfigError| {
+        let hint = "see `holdpoint agent list` for the ones that are installed";
+        Failure::user("programs", "bad_agent", plain(&error.to_string()), hint)
+    })
+}
+
 /// Whether it does; one whose login is not there is refused before anything starts.
-fn uses_own_login(setup: &Setup, role: &str, program: &AgentProgram) -> Result<bool, Failure> {
+pub(super) fn uses_own_login(setup: &Setup, role: &str, program: &AgentProgram) -> Result<bool, Failure> {
     let name = program.to_string();
     let Some(settings) = setup.direct.0.get(&name) else { return Ok(false) };
     settings.check(&name).map_err(|error| {
@@ -82,7 +85,12 @@ impl Cast {
 }
 
 /// A program asks its models in one protocol; the provider has to speak it.
-fn check_served(setup: &Setup, role: &str, program: &AgentProgram, model: &ModelName) -> Result<(), Failure> {
+pub(super) fn check_served(
+    setup: &Setup,
+    role: &str,
+    program: &AgentProgram,
+    model: &ModelName,
+) -> Result<(), Failure> {
     let wanted = match program {
         AgentProgram::Claude => UpstreamKind::Anthropic,
         AgentProgram::Codex | AgentProgram::Opencode | AgentProgram::CodexExec => UpstreamKind::OpenAi,

@@ -2,12 +2,15 @@
 
 mod channels;
 mod decisions;
+mod document;
+mod forks;
 mod groups;
 mod holds;
 mod live;
 mod login;
 mod models;
 mod monitor;
+mod paging;
 mod playbooks;
 mod reading;
 mod runs;
@@ -27,8 +30,10 @@ use wire::{Fault, Problem};
 
 use crate::App;
 use crate::gate::gate;
+use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
+use crate::tags::tagged;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -39,6 +44,8 @@ pub fn router(app: App) -> Router {
         .route("/api/openapi.json", get(described))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn(tagged))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
         .with_state(app)
 }
@@ -83,6 +90,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(other);
     let document = api.get_openapi_mut();
     document.info = Info::new("Holdpoint", env!("CARGO_PKG_VERSION"));
+    document::complete(document);
     api
 }
 
@@ -93,10 +101,14 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(groups::batch))
         .routes(routes!(groups::variants))
         .routes(routes!(runs::show))
+        .routes(routes!(forks::points))
+        .routes(routes!(forks::fork))
         .routes(routes!(decisions::approve))
         .routes(routes!(decisions::request_changes))
         .routes(routes!(decisions::decide))
         .routes(routes!(decisions::cancel))
+        .routes(routes!(decisions::merge))
+        .routes(routes!(decisions::pull_request))
         .routes(routes!(decisions::pause))
         .routes(routes!(decisions::attach))
         .routes(routes!(decisions::resume))

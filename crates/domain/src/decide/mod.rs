@@ -8,6 +8,7 @@ mod converse;
 mod delegate;
 mod finish;
 mod force;
+mod fork;
 mod guide;
 mod hold;
 mod pause;
@@ -34,11 +35,12 @@ pub struct Ctx {
 /// What would change if the command were taken; nothing does until the events are stored.
 pub fn decide(run: &Run, command: Command, ctx: &Ctx) -> Result<Vec<Event>, Rejection> {
     let mut draft = Draft { run: run.clone(), events: Vec::new(), now: ctx.now };
-    if run.opened.is_none() && !matches!(command, Command::Start(_)) {
+    if run.opened.is_none() && !matches!(command, Command::Start(_) | Command::Fork(_)) {
         return Err(Rejection::NotStarted);
     }
     match command {
         Command::Start(start) => start::start(&mut draft, *start)?,
+        Command::Fork(fork) => fork::fork(&mut draft, *fork)?,
         Command::Report(report) => work::report(&mut draft, report)?,
         Command::Spend(spend) => count(&mut draft, spend)?,
         Command::Pursue(report) => pursue::step(&mut draft, report)?,
@@ -65,7 +67,11 @@ struct Draft {
 
 impl Draft {
     fn record(&mut self, event: Event) {
-        let recorded = Recorded { sequence: self.run.version + 1, at: self.now, event };
+        self.record_at(self.now, event);
+    }
+
+    fn record_at(&mut self, at: Timestamp, event: Event) {
+        let recorded = Recorded { sequence: self.run.version + 1, at, event };
         advance(&mut self.run, &recorded);
         self.events.push(recorded.event);
     }
@@ -124,7 +130,7 @@ impl Draft {
 }
 
 fn count(draft: &mut Draft, spend: SpendReport) -> Result<(), Rejection> {
-    if spend.effect == 0 || spend.effect > draft.run.effects_requested {
+    if !draft.run.has_effect(spend.effect) {
         return Err(Rejection::EffectNotOpen(spend.effect));
     }
     let counted = draft.run.spend.counted.get(&spend.effect).copied().unwrap_or(0);

@@ -7,8 +7,15 @@ use crate::{CommitId, Effect, Event, Gate, Proof, Review, Severity, StageGate, V
 pub(super) fn begin(draft: &mut Draft, index: usize) {
     let index = assume::rewind(draft).unwrap_or(index);
     let visit = draft.run.stages[index].visits + 1;
+    let stage = draft.run.stage(index).name.clone();
+    draft.record(Event::StageStarted { stage, visit });
+    work(draft, index);
+}
+
+/// Lets the work of a stage that has just begun be done.
+pub(super) fn work(draft: &mut Draft, index: usize) {
+    let visit = draft.run.stages[index].visits;
     let stage = draft.run.stage(index).clone();
-    draft.record(Event::StageStarted { stage: stage.name.clone(), visit });
     if !matches!(stage.work, Work::Delegate { .. }) {
         // Going back to an earlier stage leaves no child at work on what is planned anew.
         delegate::end_children(draft);
@@ -72,10 +79,15 @@ pub(super) fn gate(draft: &mut Draft, index: usize) {
     }
 }
 
-/// The gate was passed: show the branch, then the next stage; or finish. A child's branch is its parent's business.
+/// The gate was passed.
 pub(super) fn pass(draft: &mut Draft, index: usize) {
     let stage = draft.run.stage(index).name.clone();
     draft.record(Event::StageCompleted { stage });
+    left(draft, index);
+}
+
+/// After a stage: show the branch, then the next one; or finish. A child's branch is its parent's business.
+pub(super) fn left(draft: &mut Draft, index: usize) {
     let Some(next) = draft.run.next_stage(index) else { return finish::begin(draft) };
     if draft.run.opened().parent.is_some() {
         return begin(draft, next);

@@ -22,6 +22,7 @@ pub(super) fn start(draft: &mut Draft, start: Start) -> Result<(), Rejection> {
         branch,
         by: start.by,
         parent: start.parent,
+        forked_from: None,
     });
     draft.request(open);
     Ok(())

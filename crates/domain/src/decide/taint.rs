@@ -6,7 +6,7 @@ use crate::{Effect, Event, Phase, Rejection, RunId, TaintReport, TaintSource};
 /// An agent reads it. One that was stopped may tell late; when the run is finishing, nothing of it is in the work.
 pub(super) fn read(draft: &mut Draft, report: TaintReport) -> Result<(), Rejection> {
     let TaintReport { effect, source } = report;
-    if effect == 0 || effect > draft.run.effects_requested {
+    if !draft.run.has_effect(effect) {
         return Err(Rejection::EffectNotOpen(effect));
     }
     match &draft.run.phase {

@@ -1,6 +1,6 @@
 //! Reports of effects: each one leads to the next step. Never retries by itself: that is a decision.
 
-use super::{Draft, cancel, clarify, converse, delegate, finish, hold, pursue, stage, submitted};
+use super::{Draft, cancel, clarify, converse, delegate, finish, fork, hold, pursue, stage, submitted};
 use crate::{AgentEnd, ArtifactKind, Effect, Event, Outcome, Purpose, Rejection, Report, WhenStuck, Work};
 
 pub(super) fn report(draft: &mut Draft, report: Report) -> Result<(), Rejection> {
@@ -20,6 +20,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
     }
     match effect {
         Effect::OpenBranch | Effect::OpenChildBranch => matches!(outcome, Outcome::BranchOpened { .. }),
+        Effect::OpenFork { .. } => matches!(outcome, Outcome::ForkOpened { .. }),
         Effect::RunAgent(_) => matches!(outcome, Outcome::AgentEnded { .. }),
         Effect::Prove { .. } => matches!(outcome, Outcome::Proved { .. }),
         Effect::StopAgent { .. } => matches!(outcome, Outcome::AgentStopped { .. }),
@@ -48,6 +49,7 @@ fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
         Outcome::AgentEnded { tier, wip, .. } => (tier.clone(), wip.clone()),
         Outcome::AgentStopped { wip } => (None, wip.clone()),
         Outcome::BranchOpened { .. }
+        | Outcome::ForkOpened { .. }
         | Outcome::Proved { .. }
         | Outcome::ArtifactCommitted { .. }
         | Outcome::ArtifactRefused { .. }
@@ -79,6 +81,7 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             draft.record(Event::BranchCreated { base });
             stage::begin(draft, 0);
         }
+        Outcome::ForkOpened { carried } => fork::opened(draft, carried),
         Outcome::AgentEnded { end, .. } => agent_ended(draft, effect, end),
         Outcome::Proved { proof } => {
             if let Some(index) = draft.run.current_stage() {
@@ -243,7 +246,7 @@ fn could_not(draft: &mut Draft, effect: &Effect, message: &str, hint: Option<&st
     {
         return hold::answered(draft, index, question.clone(), &format!("(no answer: {message})"));
     }
-    if matches!(effect, Effect::OpenBranch | Effect::OpenChildBranch) {
+    if matches!(effect, Effect::OpenBranch | Effect::OpenChildBranch | Effect::OpenFork { .. }) {
         return cancel::fail(draft, message);
     }
     let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Violation, check_log};
+use super::{Violation, check_fork, check_log};
 use crate::{Effect, Ending, Event, Micros, Parent, Phase, Recorded, Run, RunId, replay};
 
 /// Checks the logs of runs that are at rest, each for itself and as a family.
@@ -16,9 +16,17 @@ pub fn check_family(logs: &BTreeMap<RunId, Vec<Recorded>>) -> Vec<(RunId, Violat
         let mut note = |sequence: u64, rule: u8, message: String| {
             found.push((id.clone(), Violation { sequence, rule, message }));
         };
-        for recorded in log {
+        let from = runs.get(id).and_then(|run| run.opened.as_ref()).and_then(|opened| opened.forked_from.as_ref());
+        // What was done before a fork was done by children of another run.
+        for recorded in log.iter().filter(|recorded| !from.is_some_and(|from| from.has(recorded.sequence))) {
             children(id, recorded, &runs, &mut note);
         }
+        if let Some(origin) = from.and_then(|from| logs.get(&from.run)) {
+            found.extend(check_fork(log, origin).into_iter().map(|violation| (id.clone(), violation)));
+        }
+        let mut note = |sequence: u64, rule: u8, message: String| {
+            found.push((id.clone(), Violation { sequence, rule, message }));
+        };
         budgets(log, &mut note);
         if let Some(run) = runs.get(id) {
             orphan(run, &runs, &mut note);
@@ -64,12 +72,16 @@ fn children(parent: &RunId, recorded: &Recorded, runs: &BTreeMap<&RunId, Run>, n
 /// Rule 9: what the children of a run are given at any time is no more than what it may spend itself.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only these facts move money between runs")]
 fn budgets(log: &[Recorded], note: &mut Note<'_>) {
-    let mut limit: Option<Micros> = None;
+    let (mut limit, mut began): (Option<Micros>, Option<Micros>) = (None, None);
     let mut given: BTreeMap<(String, u32), Micros> = BTreeMap::new();
     let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
     for recorded in log {
         match &recorded.event {
-            Event::RunStarted { config, .. } => limit = config.budget,
+            Event::RunStarted { config, .. } => (limit, began) = (config.budget, config.budget),
+            Event::RunForked { changes, .. } => {
+                limit = changes.budget.or(began);
+                given.clear();
+            }
             Event::DecisionMade { decision: crate::Decision::Raise { by }, .. } => {
                 limit = limit.map(|limit| limit.plus(*by));
             }

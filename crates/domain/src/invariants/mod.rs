@@ -3,6 +3,7 @@
 
 mod caps;
 mod family;
+mod forks;
 mod gates;
 mod strangers;
 mod tasks;
@@ -14,6 +15,7 @@ use crate::playbook::Edges;
 use crate::{Actor, CommitId, Decision, Effect, Event, Hold, HoldId, Recorded, Run, RunId};
 
 pub use family::check_family;
+pub use forks::check_fork;
 
 /// A rule that a log breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +63,7 @@ struct Seen {
     // What a person said shall be merged whatever the gates say.
     forced: Option<CommitId>,
     strangers: strangers::Strangers,
+    forks: forks::Forks,
 }
 
 impl Checker {
@@ -82,6 +85,7 @@ impl Checker {
         if self.run.is_ended() {
             self.after_the_end(recorded);
         }
+        self.due(recorded);
         self.before(recorded);
         let from = self.run.visible();
         advance(&mut self.run, recorded);
@@ -100,6 +104,7 @@ impl Checker {
         }
         let to = self.run.visible();
         let known = self.seen.edges.as_ref().is_none_or(|edges| edges.contains(from, &to));
+        let known = known || self.seen.forks.moves(&recorded.event, &to);
         if from != to && from != "unopened" && !known {
             self.broken(recorded, 1, format!("it went from `{from}` to `{to}`"));
         }
@@ -145,12 +150,14 @@ impl Checker {
             | Event::PauseAsked { by, .. }
             | Event::SessionTaken { by, .. }
             | Event::RunCancelled { by, .. } => self.named(recorded, by),
-            Event::RunStarted { by, config, .. } => {
+            Event::RunStarted { by, config, forked_from, .. } => {
                 self.named(recorded, by);
+                self.seen.forks.comes_from(forked_from.as_ref());
                 for brought in &config.from {
                     self.brought(&brought.source, config.trusts(&brought.source));
                 }
             }
+            Event::RunForked { from, at, by, .. } => self.forked(recorded, from, *at, by),
             Event::RunTainted { source, .. } => self.tainted(recorded, source),
             Event::BranchPushed { .. } => self.goes_out(recorded, "pushed"),
             Event::PrOpened { .. } => self.goes_out(recorded, "offered as a pull request"),
@@ -168,6 +175,7 @@ impl Checker {
             | Event::TaskSkipped { .. }
             | Event::TasksPlanned { .. } => self.task_event(recorded),
             Event::BranchCreated { .. }
+            | Event::ForkOpened { .. }
             | Event::AssumptionMade { .. }
             | Event::ConversationAdvanced { .. }
             | Event::AgentAnswered { .. }

@@ -7,6 +7,7 @@ pub(crate) mod land;
 pub(crate) mod merge_child;
 pub(crate) mod open_branch;
 pub(crate) mod open_child_branch;
+pub(crate) mod open_fork;
 pub(crate) mod open_pull_request;
 pub(crate) mod prove;
 pub(crate) mod publish;

@@ -10,6 +10,7 @@ use engine::{Job, boundary};
 use crate::artifacts::Refused;
 use crate::attempt;
 use crate::brief;
+use crate::carry;
 use crate::commission;
 use crate::git;
 use crate::hand_in;
@@ -33,6 +34,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     boundary("agent.started");
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     take_login_back(hands, job).await?;
+    note_end(hands, job, &task.session).await?;
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
     if task.purpose == Purpose::Sit {
         return left(hands, job, task, &spool, &ended, tier).await;
@@ -156,6 +158,12 @@ async fn conclude(
             Ok(AgentEnd::Crashed { reason })
         }
     }
+}
+
+/// Whoever forks the run here takes the conversation along up to this.
+pub(crate) async fn note_end(hands: &Hands, job: &Job, session: &domain::Session) -> Result<(), Trouble> {
+    let (paths, run, session) = (hands.paths.clone(), job.id.run.clone(), session.clone());
+    hands.blocking(&job.id.run, move || carry::mark(&paths, &run, &session)).await
 }
 
 /// A login is in a session folder only while its program works.

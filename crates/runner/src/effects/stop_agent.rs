@@ -3,7 +3,7 @@
 use domain::{EffectId, Outcome};
 use engine::{Job, boundary};
 
-use super::run_agent::{keep_unfinished, take_login_back};
+use super::run_agent::{keep_unfinished, note_end, take_login_back};
 use crate::attempt;
 use crate::hands::Hands;
 use crate::shim::client::Attempt;
@@ -19,6 +19,10 @@ pub(crate) async fn run(hands: &Hands, job: &Job, target: u32) -> Result<Outcome
         attempt::settle(job, &spool, target).await?;
         take_login_back(hands, job).await?;
         keep_task_file(hands, job).await?;
+        let working = job.run.current_stage().and_then(|index| job.run.sessions.get(&job.run.stage(index).role));
+        if let Some(session) = working {
+            note_end(hands, job, session).await?;
+        }
     }
     let wip = match &job.run.head {
         Some(head) => keep_unfinished(hands, job, head).await?,

@@ -5,6 +5,7 @@ mod asks;
 mod by_hand;
 mod direct;
 mod embeddings;
+mod forks;
 mod goal;
 mod mcp;
 mod program;

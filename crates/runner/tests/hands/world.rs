@@ -330,6 +330,20 @@ impl World {
         std::fs::read(self.folder.path().join(format!("home/runs/{run}/sessions/{session}/{name}"))).unwrap()
     }
 
+    /// Calls the scripted model answered for a run, by its own log: role and turn.
+    pub(crate) fn calls(&self, run: &RunId) -> Vec<String> {
+        let log = std::fs::read_to_string(self.folder.path().join("home/scripted/story.jsonl")).unwrap();
+        let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let ours = lines.filter(|line| line["run"] == run.as_str());
+        ours.map(|line| format!("{} {}", line["role"].as_str().unwrap(), line["turn"])).collect()
+    }
+
+    /// Holdpoint's own repository of the project is gone.
+    pub(crate) fn lose_private_repository(&self) {
+        let mut projects = std::fs::read_dir(self.folder.path().join("home/projects")).unwrap();
+        std::fs::remove_dir_all(projects.next().unwrap().unwrap().path().join("repo.git")).unwrap();
+    }
+
     /// The folder of a conversation.
     pub(crate) fn session_path(&self, run: &RunId, session: &str) -> PathBuf {
         self.folder.path().join(format!("home/runs/{run}/sessions/{session}"))

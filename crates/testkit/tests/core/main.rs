@@ -7,6 +7,7 @@ mod basics;
 mod conversation;
 mod family;
 mod finishing;
+mod forks;
 mod gates;
 mod goals;
 mod handing_out;

@@ -23,6 +23,7 @@ impl EffectRunner for Actors {
         Box::pin(async move {
             match &job.effect {
                 Effect::OpenBranch | Effect::OpenChildBranch => Outcome::BranchOpened { base: commit('a') },
+                Effect::OpenFork { .. } => Outcome::ForkOpened { carried: true },
                 Effect::RunAgent(task) => act(&job, task).await,
                 Effect::Prove { commit, .. } => {
                     Outcome::Proved { proof: Proof { commit: commit.clone(), checks: Vec::new() } }
@@ -188,6 +189,18 @@ impl Shelf for Papers {
             truncated: false,
         };
         Box::pin(async move { Ok(diff) })
+    }
+
+    fn check_commits<'a>(&'a self, run: &'a Run, commits: Vec<CommitId>) -> Reading<'a, ()> {
+        let gone = run.opened().request.contains("cleaned away");
+        Box::pin(async move {
+            match commits.first().filter(|_| gone) {
+                Some(first) => {
+                    Err(runner::ReadError { message: format!("commit {} is gone", first.short()), hint: None })
+                }
+                None => Ok(()),
+            }
+        })
     }
 
     fn pass_on<'a>(&'a self, _: &'a Run) -> Telling<'a> {

@@ -64,6 +64,7 @@ impl Bench {
             engine: engine.clone(),
             shelf: Arc::new(actors::Papers(activity.clone())),
             diary: Arc::clone(&diary),
+            post: Arc::new(store::Post::open(&folder.path().join("post.db")).unwrap()),
             setup: setup(folder.path()),
             token: TokenFile::new(folder.path().join("token")),
             agent_token: TokenFile::new(folder.path().join("mcp-token")),
