@@ -15,6 +15,7 @@ use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::ledger::Ledger;
 use crate::metrics::Tally;
+use crate::news::News;
 use crate::notify::Bureau;
 use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
@@ -60,6 +61,8 @@ pub struct LiveLimits {
     pub lost: Duration,
     /// How often a silent client is asked whether it still lives.
     pub ping: Duration,
+    /// Messages kept for all clients together; who falls further behind reads on from the store.
+    pub ring: usize,
 }
 
 impl Default for LiveLimits {
@@ -69,6 +72,8 @@ impl Default for LiveLimits {
             slow: Duration::from_secs(5),
             lost: Duration::from_secs(30),
             ping: Duration::from_secs(20),
+            // A few seconds of a busy server, in a megabyte or two.
+            ring: 1024,
         }
     }
 }
@@ -94,6 +99,7 @@ pub struct App {
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) news: Arc<News>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
 }
@@ -104,6 +110,7 @@ impl App {
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
         let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
+        let news = Arc::new(News::new(Arc::clone(parts.engine.store()), parts.engine.positions(), parts.live.ring));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
@@ -123,6 +130,7 @@ impl App {
             watchers: Door::new(),
             tally,
             ledger: Arc::default(),
+            news,
             live: parts.live,
             place: Arc::new(parts.place),
         }

@@ -20,6 +20,7 @@ mod ledger;
 mod live;
 mod metrics;
 mod models;
+mod news;
 mod notify;
 mod once;
 mod pages;
