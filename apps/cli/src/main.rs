@@ -1,6 +1,7 @@
 //! The only binary: reads the command line, runs one command, ends with its exit code.
 
 mod ask;
+mod attention;
 mod client;
 mod commands;
 mod demo;
@@ -14,6 +15,7 @@ mod report;
 mod screen;
 mod session;
 mod start;
+mod telemetry;
 mod tmux;
 mod tui;
 mod watch;

@@ -15,6 +15,8 @@ use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
 use crate::ledger::Ledger;
 use crate::metrics::Tally;
+use crate::news::News;
+use crate::notify::Bureau;
 use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
@@ -59,6 +61,8 @@ pub struct LiveLimits {
     pub lost: Duration,
     /// How often a silent client is asked whether it still lives.
     pub ping: Duration,
+    /// Messages kept for all clients together; who falls further behind reads on from the store.
+    pub ring: usize,
 }
 
 impl Default for LiveLimits {
@@ -68,6 +72,8 @@ impl Default for LiveLimits {
             slow: Duration::from_secs(5),
             lost: Duration::from_secs(30),
             ping: Duration::from_secs(20),
+            // A few seconds of a busy server, in a megabyte or two.
+            ring: 1024,
         }
     }
 }
@@ -80,6 +86,7 @@ pub struct App {
     pub(crate) diary: Arc<Diary>,
     pub(crate) post: Arc<Post>,
     pub(crate) answering: Answering,
+    pub(crate) bureau: Arc<Bureau>,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
@@ -92,6 +99,7 @@ pub struct App {
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
     pub(crate) ledger: Arc<Ledger>,
+    pub(crate) news: Arc<News>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
 }
@@ -102,6 +110,7 @@ impl App {
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
         let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
+        let news = Arc::new(News::new(Arc::clone(parts.engine.store()), parts.engine.positions(), parts.live.ring));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
@@ -110,6 +119,7 @@ impl App {
             diary: parts.diary,
             post: parts.post,
             answering: Answering::default(),
+            bureau: Arc::new(Bureau::new(&parts.setup.notify)),
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),
@@ -120,8 +130,16 @@ impl App {
             watchers: Door::new(),
             tally,
             ledger: Arc::default(),
+            news,
             live: parts.live,
             place: Arc::new(parts.place),
+        }
+    }
+
+    /// Begins to tell whoever wants to be told; ends with the engine.
+    pub async fn begin_telling(&self) {
+        if let Err(failure) = self.bureau.open(self).await {
+            tracing::warn!(?failure, "nobody can be told of anything");
         }
     }
 

@@ -52,6 +52,8 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/channels", Right::Manage),
     ("POST", "/api/channels/{id}/session", Right::Manage),
     ("POST", "/api/models/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/retry", Right::Manage),
 ];
 
 /// What a request needs.

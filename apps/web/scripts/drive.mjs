@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { browse, enter, owner, pinboard } from "./kit.mjs";
+import { axe } from "./drive/axe.mjs";
 import { demo } from "./drive/demo.mjs";
 import { inbox } from "./drive/inbox.mjs";
 import { login } from "./drive/login.mjs";
@@ -20,6 +21,7 @@ const desk = await browse();
 await login(desk, server);
 await demo(desk, server, pinboard(`${folder}/desk`), "the demo");
 if (option !== "--sample") {
+  await axe(desk, server);
   await inbox(desk, server);
   complaints.push(...(await race(desk, server)));
   await restart(desk, server);

@@ -119,6 +119,31 @@ export async function sent(page, does) {
   return request.postDataJSON();
 }
 
+/** An address with what is particular left out. */
+export const form = (address) => address.replace(/\/[a-z0-9]{6}-[^/?]*/, "/*").replace(/hold=.*/, "hold");
+
+/** Goes to every screen the pages lead to, at most so many of each form, and to what waits; says where it was. */
+export async function walk(page, server, most, visit) {
+  const holds = (await server.api("/api/holds")).map(({ id }) => `/?hold=${encodeURIComponent(id)}`);
+  const queue = ["/", "/runs", "/runs?view=board", "/new", "/login", "/nowhere", ...holds];
+  const times = new Map();
+  const seen = new Set();
+  while (queue.length > 0) {
+    const address = queue.shift();
+    const kind = form(address);
+    if (seen.has(address) || (times.get(kind) ?? 0) >= (kind === "/?hold" ? 30 : most)) continue;
+    seen.add(address);
+    times.set(kind, (times.get(kind) ?? 0) + 1);
+    await page.goto(`${server.address}${address}`);
+    await settled(page);
+    await visit(address);
+    queue.push(...(await page.evaluate(() => [...document.querySelectorAll("a[href^='/']")].map((one) => one.getAttribute("href")))));
+  }
+  return [...seen];
+}
+
+export const settled = (page) => page.waitForFunction(() => !document.querySelector(".loading"), undefined, { timeout: 20_000 });
+
 export async function step(name, does) {
   const began = Date.now();
   const said = await does();

@@ -12,6 +12,7 @@ mod fork;
 mod goal;
 mod live;
 mod model;
+mod notify;
 mod people;
 mod problem;
 mod request;
@@ -32,6 +33,7 @@ pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
     ProviderView, RoleModelsView, TestSpendView,
 };
+pub use notify::{DeliveryView, DestinationView, Notice, NoticeHold, NoticeRun, NotifyRequest, RevivedView};
 pub use people::{
     HealthView, LoginCodeView, LoginRequest, LogoutRequest, LogoutView, MeView, NewLoginCode, NewUser, NewUserView,
     Role, UserView,

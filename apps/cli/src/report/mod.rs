@@ -11,6 +11,7 @@ pub(crate) mod hold;
 pub(crate) mod markdown;
 pub(crate) mod metrics;
 pub(crate) mod model;
+pub(crate) mod notify;
 pub(crate) mod playbook;
 pub(crate) mod rail;
 pub(crate) mod run;

@@ -11,6 +11,7 @@ mod live;
 mod login;
 mod models;
 mod monitor;
+mod notifications;
 mod paging;
 mod playbooks;
 mod reading;
@@ -35,6 +36,7 @@ use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
 use crate::tags::tagged;
+use crate::traced::traced;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -48,6 +50,7 @@ pub fn router(app: App) -> Router {
         .layer(axum::middleware::from_fn(tagged))
         .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
+        .layer(axum::middleware::from_fn(traced))
         .with_state(app)
 }
 
@@ -81,6 +84,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(login::who))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::revoke))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::test))
+        .routes(routes!(notifications::retry))
         .routes(routes!(monitor::health))
         .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();

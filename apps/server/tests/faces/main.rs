@@ -13,6 +13,7 @@ mod life;
 mod live;
 mod login;
 mod models;
+mod notify;
 mod once;
 mod pages;
 mod playbooks;

@@ -4,7 +4,7 @@
 // Twice: once as strangers and agents really wrote it, through the server; and once with every text that the server
 // answers exchanged on its way to the page, so that no field is left out, new ones included.
 import assert from "node:assert/strict";
-import { live, step } from "../kit.mjs";
+import { form, settled, step, walk } from "../kit.mjs";
 import { payloads } from "./payloads.mjs";
 
 /** Words of the contract, not text of somebody: exchanged, the page would show nothing. */
@@ -53,8 +53,6 @@ const smuggled = () => {
   return found;
 };
 
-const settled = (page) => page.waitForFunction(() => !document.querySelector(".loading"), undefined, { timeout: 10_000 });
-
 /** Opens everything that is folded, so that all of it is drawn. */
 const unfold = (page) => page.evaluate(() => {
   for (const one of document.querySelectorAll("details:not([open])")) one.open = true;
@@ -74,37 +72,17 @@ async function looked(page, where) {
   assert.deepEqual(await page.evaluate(smuggled), [], where);
 }
 
-/** An address with what is particular left out. */
-const form = (address) => address.replace(/\/[a-z0-9]{6}-[^/?]*/, "/*").replace(/hold=.*/, "hold");
-
-/** Every screen the pages lead to, so many of each form, looked at on the way. */
-async function walked(page, server, most) {
-  const holds = (await server.api("/api/holds")).map(({ id }) => `/?hold=${encodeURIComponent(id)}`);
-  const queue = ["/", "/runs", "/runs?view=board", "/new", "/login", "/nowhere", ...holds];
-  const times = new Map();
-  const seen = new Set();
-  let shown = 0;
-  while (queue.length > 0) {
-    const address = queue.shift();
-    const kind = form(address);
-    if (seen.has(address) || (times.get(kind) ?? 0) >= (kind === "/?hold" ? 30 : most)) continue;
-    seen.add(address);
-    times.set(kind, (times.get(kind) ?? 0) + 1);
-    await page.goto(`${server.address}${address}`);
-    await looked(page, address);
-    shown += await page.evaluate(counted, short);
-    queue.push(...(await page.evaluate(() => [...document.querySelectorAll("a[href^='/']")].map((one) => one.getAttribute("href")))));
-  }
-  assert.ok(shown > seen.size, "the texts are on the screens");
-  return { addresses: [...seen], shown };
-}
-
 export async function inert({ browser, page, complaints }, server, { turns = 24, most = 16 } = {}) {
   const foreign = await watch(browser, server.address);
-  let walk;
+  let addresses = [];
   await step("hostile text of strangers and agents is text on every screen", async () => {
-    walk = await walked(page, server, most);
-    return `${walk.shown} texts shown on ${walk.addresses.length} screens`;
+    let shown = 0;
+    addresses = await walk(page, server, most, async (address) => {
+      await looked(page, address);
+      shown += await page.evaluate(counted, short);
+    });
+    assert.ok(shown > addresses.length, "the texts are on the screens");
+    return `${shown} texts shown on ${addresses.length} screens`;
   });
   await step("hostile text in every field of every answer is text on every screen", async () => {
     const one = await browser.newPage();
@@ -126,8 +104,8 @@ export async function inert({ browser, page, complaints }, server, { turns = 24,
       socket.onMessage((text) => up.send(text));
     });
     // One screen of each form is enough, and every hold: every field is exchanged in each turn.
-    const forms = new Map(walk.addresses.map((address) => [form(address), address]));
-    const holds = walk.addresses.filter((address) => form(address) === "/?hold");
+    const forms = new Map(addresses.map((address) => [form(address), address]));
+    const holds = addresses.filter((address) => form(address) === "/?hold");
     const visits = [...new Set([...forms.values(), ...holds])];
     let [drawn, shown] = [0, 0];
     for (; turn < turns; turn += 1) {
