@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::{Event, HoldId, HoldKind, Micros, Recorded, RunId};
+use domain::{Event, ForkedFrom, HoldId, HoldKind, Micros, Recorded, RunId};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
@@ -34,6 +34,8 @@ pub(crate) struct Stories {
     runs: HashMap<RunId, Story>,
     /// Runs of tasks, with the run they belong to in the end.
     kin: HashMap<RunId, RunId>,
+    /// Forks, with what they begin with: their origin did that and paid for it.
+    forks: HashMap<RunId, ForkedFrom>,
     /// Holds that were placed and not decided.
     open: HashMap<(RunId, HoldId), (HoldKind, Timestamp)>,
 }
@@ -62,7 +64,8 @@ impl Stories {
     /// Takes in what happened next.
     pub(crate) fn tell(&mut self, run: &RunId, recorded: &Recorded) {
         let at = recorded.at;
-        if let Event::RunStarted { project, playbook, parent, .. } = &recorded.event {
+        if let Event::RunStarted { project, playbook, parent, forked_from, .. } = &recorded.event {
+            self.forks.extend(forked_from.clone().map(|from| (run.clone(), from)));
             return match parent {
                 Some(parent) => {
                     let root = self.kin.get(&parent.run).unwrap_or(&parent.run).clone();
@@ -72,6 +75,9 @@ impl Stories {
                     self.runs.insert(run.clone(), Story::new(project, &playbook.name, at));
                 }
             };
+        }
+        if self.forks.get(run).is_some_and(|from| from.has(recorded.sequence)) {
+            return;
         }
         match &recorded.event {
             Event::ApprovalRequested { hold, .. }

@@ -112,6 +112,22 @@ await step("one request is started in two ways, and they are shown side by side"
   await page.waitForURL(/\/compare\?runs=/);
   await page.waitForSelector("text=Way 2");
 });
+await step("a run that is over is gone on with from where it waited, and nothing is paid again", async () => {
+  const [{ id }] = await server.api("/api/runs?q=Describe%20the%20export&limit=1");
+  const points = await server.api(`/api/runs/${id}/checkpoints`);
+  const place = points.findIndex(({ hold }) => hold?.allowed.includes("approve"));
+  await at(`/runs/${id}`);
+  await page.click("text=Fork…");
+  await page.locator(".points label").nth(points.length - 1 - place).click();
+  await page.getByLabel("What is decided there").selectOption("approve");
+  const [asked] = await Promise.all([page.waitForRequest((one) => one.url().endsWith("/fork")), page.click("text=Start the fork")]);
+  assert.equal(asked.postDataJSON().at, points[place].at);
+  await page.waitForSelector("text=Begins where");
+  const fork = /\/runs\/([a-z0-9-]+)/.exec(page.url())?.[1];
+  const { forkedFrom } = await server.api(`/api/runs/${fork}`);
+  assert.deepEqual(forkedFrom, { run: id, at: points[place].at });
+  return `saves $${points[place].usd}`;
+});
 await step("a run is ended with a reason, which is recorded", async () => {
   await at(`/runs/${team}`);
   await page.click("text=Cancel…");

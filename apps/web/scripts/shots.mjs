@@ -36,6 +36,7 @@ const screens = [
   ["run-spend", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/spend`],
   ["run-events", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/events`],
   ["run-rounds", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/events`],
+  ["run-fork", `/runs/${run((one) => /^Describe the export/.test(one.request)) ?? run((one) => one.status === "completed") ?? runs[0].id}`],
   ...(more.team ? [["run-team", `/runs/${more.team}`]] : []),
   ["new", "/new"],
   ["metrics", "/figures"], ["metrics-table", "/figures?view=table"],
@@ -66,6 +67,7 @@ for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800],
     }
     if (name === "keys") await page.keyboard.press("?");
     if (name === "run-rounds") await page.click(".rounds-button");
+    if (name === "run-fork") await page.click("text=Fork…").then(() => page.waitForSelector(".points"));
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (wide > 0) complaints.push(`${name} at ${width}: ${wide} px too wide`);
     await page.screenshot({ path: `${folder}/${name}-${width === 390 ? "narrow" : theme}.png` });

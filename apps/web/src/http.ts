@@ -38,6 +38,9 @@ export type ModelTest = Schemas["ModelTestView"];
 export type TaskRun = Schemas["TaskRunView"];
 export type PlanTask = Schemas["TaskView"];
 export type Batch = Schemas["BatchView"];
+export type ForkPoint = Schemas["ForkPointView"];
+export type ForkWish = Schemas["ForkRequest"];
+export type Forked = Schemas["ForkView"];
 export type Me = { name: string; role: "viewer" | "reviewer" | "admin" };
 
 /** The server said no, or could not be reached (status 0). */
@@ -143,5 +146,7 @@ export const api = {
   tasks: (all: boolean) => call<TaskRun[]>("GET", `/api/tasks?all=${all}`),
   mergeTask: (id: string, wish: { force: boolean; reason?: string; commit?: string }) =>
     call<TaskRun>("POST", `/api/tasks/${encodeURIComponent(id)}/merge`, wish),
+  forkPoints: (id: string) => call<ForkPoint[]>("GET", at(id, "/checkpoints")),
+  fork: (id: string, wish: ForkWish, key: string) => call<Forked>("POST", at(id, "/fork"), wish, key),
   tell: (id: string, text: string) => call<unknown>("POST", at(id, "/message"), { text }),
 };

@@ -45,6 +45,7 @@ fn started(playbook: &str, parent: Option<u64>) -> Event {
         branch: "autonomous/x".to_owned(),
         by: ada(),
         parent,
+        forked_from: None,
     }
 }
 
@@ -136,6 +137,28 @@ fn the_run_of_a_task_is_a_part_of_the_run_it_was_started_for() {
         WaitView { kind: "permission".to_owned(), decisions: 1, median_seconds: 10, p90_seconds: 10 }
     );
     assert_eq!(stories.projects(|_| true).iter().map(|one| (one.runs, one.usd)).collect::<Vec<_>>(), [(1, 5.0)]);
+}
+
+#[test]
+fn what_a_fork_begins_with_is_counted_where_it_was_done() {
+    let mut begun = started("autonomous", None);
+    if let Event::RunStarted { forked_from, .. } = &mut begun {
+        *forked_from = Some(ForkedFrom { run: id(1), at: 3 });
+    }
+    let mut stories = Stories::default();
+    let log = [
+        begun,
+        paid("a/one", 2_000_000),
+        held(3, HoldKind::Approval),
+        decided(3),
+        paid("a/one", 1_000_000),
+        completed(),
+    ];
+    for (event, sequence) in log.into_iter().zip(1..) {
+        stories.tell(&id(2), &Recorded { sequence, at: at(NOW - 100), event });
+    }
+    let total = stories.view(None, 1, at(NOW)).total;
+    assert_eq!((total.ended, total.usd, total.decisions), (1, 1.0, 0));
 }
 
 #[test]

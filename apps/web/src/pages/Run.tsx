@@ -41,7 +41,7 @@ export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined
       {here === "artifacts" && <Artifacts run={run} />}
       {here === "changes" && <Changes run={run} />}
       {here === "spend" && <Spend run={run} />}
-      {here === "events" && <Events id={id} />}
+      {here === "events" && <Events run={run} />}
     </main>
   );
 }

@@ -1,10 +1,11 @@
-// What a person may do with a run as it stands: pause, resume, merge, pull request, cancel. Offers only what is allowed;
+// What a person may do with a run as it stands: pause, resume, merge, pull request, fork, cancel. Offers only what is allowed;
 // the server decides again.
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { client, patched, useIsAdmin, useMayDecide } from "../data";
 import { api, freshKey, type Hold, type Run } from "../http";
 import { isOver, shortId } from "../words";
+import { ForkDialog } from "./Fork";
 import { say } from "./Toasts";
 import { Key, Trouble } from "./bits";
 
@@ -14,6 +15,7 @@ const done: Record<Act, string> = { pause: "is paused", resume: "goes on", merge
 export function Controls({ run }: { run: Run }) {
   const [may, admin] = [useMayDecide(), useIsAdmin()];
   const [asked, setAsked] = useState<"cancel" | "force">();
+  const [forks, setForks] = useState(false);
   const key = useRef(freshKey());
   const act = useMutation({
     mutationFn: async ({ what, reason }: { what: Act; reason?: string }): Promise<Run> => {
@@ -42,11 +44,16 @@ export function Controls({ run }: { run: Run }) {
       void client.invalidateQueries({ queryKey: ["run", run.id] });
     },
   });
-  if (!may || isOver(run)) return null;
+  // A run of a task belongs to its parent's plan; everything else can be gone on with from an earlier point, when it is over too.
+  const forkable = admin && !run.parent && run.artifacts.length > 0;
+  if (!may || (isOver(run) && !forkable)) return null;
   const { hold } = run;
   const review = hold?.kind === "review";
   const forced = admin && run.playbook === "task" && !review && run.artifacts.some((made) => made.type === "code" || made.type === "handoff");
   const button = (what: Act, word: string, weight = "plain") => <button type="button" className={`weight-${weight}`} disabled={act.isPending} onClick={() => act.mutate({ what })}>{word}</button>;
+  const fork = forkable && <button type="button" className="weight-plain" onClick={() => setForks(true)}>Fork…</button>;
+  const dialog = forks && <ForkDialog run={run} close={() => setForks(false)} />;
+  if (isOver(run)) return <div className="controls"><div className="buttons">{fork}</div>{dialog}</div>;
   return (
     <div className="controls">
       <div className="buttons">
@@ -55,10 +62,12 @@ export function Controls({ run }: { run: Run }) {
         {(hold?.kind === "paused" || run.attached) && button("resume", "Resume", "yes")}
         {!hold && button("pause", "Pause")}
         {forced && <button type="button" className="weight-plain" onClick={() => setAsked("force")}>Merge unreviewed…</button>}
+        {fork}
         {admin && <button type="button" className="weight-plain" onClick={() => setAsked("cancel")}>Cancel…</button>}
         {act.isPending && <span className="sending" role="status">sending…</span>}
       </div>
       {act.isError && !asked && <Trouble error={act.error} />}
+      {dialog}
       {asked && <Sure what={asked} busy={act.isPending} error={act.error} go={(reason) => act.mutate({ what: asked, ...(reason && { reason }) })} close={() => setAsked(undefined)} />}
     </div>
   );

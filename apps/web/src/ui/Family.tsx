@@ -15,11 +15,13 @@ export const taskState = (status: string) => states[status] ?? ([status, "calm",
 export function Family({ run }: { run: Run }) {
   const tasks = run.tasks ?? [];
   const { group } = run;
-  if (!run.parent && !group && tasks.length === 0) return null;
+  const { forkedFrom } = run;
+  if (!run.parent && !group && !forkedFrom && tasks.length === 0) return null;
   const done = tasks.filter((task) => task.status === "merged").length;
   return (
     <section className="family" aria-label="Related runs">
       {run.parent && <p className="quiet">Works on task {run.task ?? ""} of <Link href={`/runs/${run.parent}`}>{shortId(run.parent)}</Link></p>}
+      {forkedFrom && <p className="quiet">Begins where <Link href={`/runs/${forkedFrom.run}`}>{shortId(forkedFrom.run)}</Link> stood after event {forkedFrom.at}. <Link href={`/compare?runs=${forkedFrom.run},${run.id}`}>Compare both</Link></p>}
       {group && <p className="quiet">{group.variants ? `Way ${group.index} of ${group.of} to the same end.` : `Run ${group.index} of ${group.of} started together.`} <Link href={`/compare?runs=${run.id}`}>Compare them</Link></p>}
       {tasks.length > 0 && (
         <>
