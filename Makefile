@@ -3,8 +3,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 YES ?=
+# What the binary embeds, built before it and only when its sources changed, so that cargo does not build twice.
+DASHBOARD := apps/web/dist/index.html
+DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test api-test
+.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -21,9 +24,10 @@ check: ## Format and lints
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
-test: setup check ## Everything that must hold, with a sample of the crash suite
+test: setup web check ## Everything that must hold, with a sample of the crash, browser and security suites
 	$(CARGO) build --locked --package holdpoint
 	$(CARGO) nextest run --locked --workspace
+	@.ci/web-test --sample
 
 crash: setup ## Kill the server at every boundary of every scenario
 	$(CARGO) build --locked --package holdpoint
@@ -53,11 +57,22 @@ mcp-conformance: ## The official MCP conformance suite and the inspector against
 agents: setup ## Real agent programs (npm) through the demo, with a scripted model; AGENTS="claude codex" tries only these
 	@.ci/agents
 
-web: ## Build the dashboard (npm)
-	npm ci --prefix apps/web && npm run --prefix apps/web build
+web: $(DASHBOARD) apps/web/node_modules/.package-lock.json ## Build the dashboard (npm)
 
-web-test: setup ## The dashboard's tests: its pure parts, then the whole of it in Chromium against a real server (npm)
+$(DASHBOARD): $(DASHBOARD_SOURCES) apps/web/node_modules/.package-lock.json
+	npm run --prefix apps/web build
+
+apps/web/node_modules/.package-lock.json: apps/web/package-lock.json
+	npm ci --prefix apps/web --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+web-test: setup web ## The dashboard's tests: its pure parts, then all of it in Chromium against real servers, hostile pages and hostile text (npm)
+	$(CARGO) build --locked --package holdpoint
 	@.ci/web-test
+
+security-test: setup web ## Hostile pages and hostile text against the dashboard, its API and the terminal, in Chromium (npm)
+	$(CARGO) build --locked --package holdpoint
+	@PARTS=security .ci/web-test
 
 api-test: ## Every route against the API's own document, with made-up requests (schemathesis from PyPI); EXAMPLES=50 each
 	@.ci/api-test

@@ -19,5 +19,6 @@ mod taint;
 mod tasks;
 mod teams;
 mod tidy;
+mod tokens;
 mod tui;
 mod upstream;

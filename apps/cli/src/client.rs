@@ -7,11 +7,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
-    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView,
-    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView,
-    ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
-    TaskRunView, TaskUpdate, UserView, VariantsRequest, WhyView,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DeliveryView, DestinationView, DiffView,
+    EstimateView, EventView, ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest,
+    MetricsView, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView,
+    NotifyRequest, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest,
+    RevivedView, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
+    VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -137,6 +138,11 @@ impl Client {
         self.get(&format!("/api/playbooks?project={}", escape(project))).await
     }
 
+    pub(crate) async fn metrics(&self, weeks: u16, project: Option<&str>) -> Result<MetricsView, Failure> {
+        let project = project.map(|project| format!("&project={}", escape(project))).unwrap_or_default();
+        self.get(&format!("/api/metrics?weeks={weeks}{project}")).await
+    }
+
     pub(crate) async fn models(&self) -> Result<ModelsView, Failure> {
         self.get("/api/models").await
     }
@@ -162,7 +168,7 @@ impl Client {
     }
 
     pub(crate) async fn channels(&self) -> Result<Vec<ChannelView>, Failure> {
-        self.get("/api/channels").await
+        self.get("/api/channels?limit=1000").await
     }
 
     pub(crate) async fn channel(&self, id: &str) -> Result<ChannelView, Failure> {
@@ -226,6 +232,14 @@ impl Client {
         self.post(&format!("/api/clarifications/{}/answer", escape(hold)), request).await
     }
 
+    pub(crate) async fn merge(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/merge"), request).await
+    }
+
+    pub(crate) async fn pull_request(&self, run: &str, request: &WayOutRequest) -> Result<RunView, Failure> {
+        self.post(&of_run(run, "/pull-request"), request).await
+    }
+
     pub(crate) async fn cancel(&self, run: &str, request: &CancelRequest) -> Result<RunView, Failure> {
         self.post(&of_run(run, "/cancel"), request).await
     }
@@ -273,6 +287,18 @@ impl Client {
 
     pub(crate) async fn revoke_user(&self, name: &str) -> Result<UserView, Failure> {
         self.post(&format!("/api/users/{}/revoke", escape(name)), &serde_json::json!({})).await
+    }
+
+    pub(crate) async fn notifications(&self) -> Result<Vec<DestinationView>, Failure> {
+        self.get("/api/notifications").await
+    }
+
+    pub(crate) async fn test_notification(&self, name: &str) -> Result<DeliveryView, Failure> {
+        self.post(&format!("/api/notifications/{}/test", escape(name)), &NotifyRequest {}).await
+    }
+
+    pub(crate) async fn retry_notifications(&self, name: &str) -> Result<RevivedView, Failure> {
+        self.post(&format!("/api/notifications/{}/retry", escape(name)), &NotifyRequest {}).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {

@@ -6,14 +6,18 @@ use std::time::Duration;
 use domain::RunId;
 use engine::{Engine, Store, StoreError};
 use jiff::Timestamp;
-use store::Diary;
+use store::{Diary, Post};
 use wire::Fault;
 
 use crate::channels::Channels;
 use crate::config::Setup;
 use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
+use crate::ledger::Ledger;
 use crate::metrics::Tally;
+use crate::news::News;
+use crate::notify::Bureau;
+use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
 use crate::problem::Failure;
@@ -28,6 +32,8 @@ pub struct AppParts {
     pub shelf: Arc<dyn Shelf>,
     /// What agents and people said.
     pub diary: Arc<Diary>,
+    /// What came in with a key, and what goes out.
+    pub post: Arc<Post>,
     /// Defaults, providers and scripts.
     pub setup: Setup,
     /// The owner's token.
@@ -55,6 +61,8 @@ pub struct LiveLimits {
     pub lost: Duration,
     /// How often a silent client is asked whether it still lives.
     pub ping: Duration,
+    /// Messages kept for all clients together; who falls further behind reads on from the store.
+    pub ring: usize,
 }
 
 impl Default for LiveLimits {
@@ -64,6 +72,8 @@ impl Default for LiveLimits {
             slow: Duration::from_secs(5),
             lost: Duration::from_secs(30),
             ping: Duration::from_secs(20),
+            // A few seconds of a busy server, in a megabyte or two.
+            ring: 1024,
         }
     }
 }
@@ -74,6 +84,9 @@ pub struct App {
     pub(crate) engine: Engine,
     pub(crate) shelf: Arc<dyn Shelf>,
     pub(crate) diary: Arc<Diary>,
+    pub(crate) post: Arc<Post>,
+    pub(crate) answering: Answering,
+    pub(crate) bureau: Arc<Bureau>,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
@@ -85,6 +98,8 @@ pub struct App {
     /// Live clients, who are also inside the door.
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) news: Arc<News>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
 }
@@ -95,12 +110,16 @@ impl App {
     pub fn new(parts: AppParts) -> Self {
         let door = Door::new();
         let tally = Arc::new(Tally::from(*parts.engine.positions().borrow()));
+        let news = Arc::new(News::new(Arc::clone(parts.engine.store()), parts.engine.positions(), parts.live.ring));
         let channels = Channels::new(Arc::clone(&parts.diary), Arc::clone(&parts.shelf), door.clone());
         Self {
             engine: parts.engine,
             shelf: parts.shelf,
             channels,
             diary: parts.diary,
+            post: parts.post,
+            answering: Answering::default(),
+            bureau: Arc::new(Bureau::new(&parts.setup.notify)),
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),
@@ -110,8 +129,17 @@ impl App {
             door,
             watchers: Door::new(),
             tally,
+            ledger: Arc::default(),
+            news,
             live: parts.live,
             place: Arc::new(parts.place),
+        }
+    }
+
+    /// Begins to tell whoever wants to be told; ends with the engine.
+    pub async fn begin_telling(&self) {
+        if let Err(failure) = self.bureau.open(self).await {
+            tracing::warn!(?failure, "nobody can be told of anything");
         }
     }
 

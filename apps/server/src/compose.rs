@@ -7,7 +7,7 @@ use std::sync::Arc;
 use engine::{DiarySink, Engine, NodeId, Parts, Slots, Store, StoreError};
 use jiff::Timestamp;
 use runner::{ForgeSettings, Hands, HandsConfig};
-use store::{Diary, Sqlite};
+use store::{Diary, Post, Sqlite};
 
 use crate::app::{App, AppParts, LiveLimits};
 use crate::config::Setup;
@@ -32,7 +32,8 @@ pub(crate) struct Wishes {
 /// Opens the database and starts the engine. Blocks.
 pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
     let store: Arc<dyn Store> = Arc::new(Sqlite::open(&home.database())?);
-    let diary = Arc::new(open_diary(&home.conversations())?);
+    let diary = Arc::new(open_or_begin(&home.conversations(), Diary::open)?);
+    let post = Arc::new(open_or_begin(&home.post(), Post::open)?);
     let scribe = Arc::clone(&diary);
     let hands = Hands::new(HandsConfig {
         home: home.path().to_owned(),
@@ -58,6 +59,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         engine,
         shelf: hands,
         diary,
+        post,
         setup: wishes.setup,
         token: TokenFile::new(wishes.token),
         agent_token: TokenFile::new(wishes.agent_token),
@@ -68,16 +70,16 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
     }))
 }
 
-/// No run depends on conversations: a damaged file is put aside, not a reason to stay down.
-fn open_diary(path: &Path) -> Result<Diary, StoreError> {
-    let damage = match Diary::open(path) {
+/// No run depends on these: a damaged file is put aside, not a reason to stay down.
+fn open_or_begin<T>(path: &Path, open: impl Fn(&Path) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let damage = match open(path) {
         Err(StoreError::Damaged(damage)) => damage,
         opened => return opened,
     };
     let aside = path.with_extension(format!("damaged-{}", Timestamp::now().as_second()));
-    tracing::warn!(%damage, aside = %aside.display(), "the conversations cannot be read and are put aside");
+    tracing::warn!(%damage, aside = %aside.display(), "a file cannot be read and is put aside");
     std::fs::rename(path, &aside).map_err(|error| StoreError::ReadOnly(format!("`{}`: {error}", path.display())))?;
-    Diary::open(path)
+    open(path)
 }
 
 /// The name decisions are written down under.

@@ -73,6 +73,12 @@ impl Home {
         self.path.join("conversations.db")
     }
 
+    /// Where answers to keyed requests and notices are kept.
+    #[must_use]
+    pub fn post(&self) -> PathBuf {
+        self.path.join("post.db")
+    }
+
     /// The directory itself.
     #[must_use]
     pub fn path(&self) -> &Path {

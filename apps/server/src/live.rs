@@ -1,17 +1,22 @@
-//! Live messages to one client: what is stored is read from the store by position, so nothing is buffered and
-//! nothing is lost; a client that is too slow is told so and begins anew with a snapshot.
+//! Live messages to one client. What is stored is told by position: by the news that all clients share while the client
+//! keeps up, from the store where it does not, so nothing is buffered and nothing is lost; a client that is too slow is
+//! told so and begins anew with a snapshot.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use domain::{Event, RunId};
 use engine::{FeedItem, RunFilter};
+use futures_util::SinkExt as _;
 use runner::Activity;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
-use wire::{EventView, LiveMessage, RunView, TaskEventView};
+use wire::{LiveMessage, RunView};
 
 use crate::gate::Given;
+use crate::news::{Told, message, told, written};
 use crate::problem::Failure;
 use crate::{App, kin, to_wire};
 
@@ -58,24 +63,18 @@ impl Watch {
     }
 
     async fn run(&self, socket: &mut WebSocket) -> Result<std::convert::Infallible, Leave> {
-        // Subscribed before anything is read: what comes in between is seen as a change.
-        let mut positions = self.app.engine.positions();
+        // Subscribed before anything is read: what comes in between is heard of.
+        let mut news = self.app.news.listen();
         let mut activity = self.app.shelf.activity();
         let mut children = self.children().await.map_err(troubled)?;
         let mut sent = self.begin(socket, &mut children).await?;
+        sent = self.catch_up(socket, sent, &mut children).await?;
         let mut ping = interval(self.app.live.ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
-            let newest = *positions.borrow_and_update();
-            if newest > sent {
-                sent = self.catch_up(socket, sent, &mut children).await?;
-                continue;
-            }
             tokio::select! {
-                changed = positions.changed() => {
-                    changed.map_err(|_| Leave::Say(close_code::AWAY, "the server stops"))?;
-                }
+                told = news.recv() => sent = self.pass_on(socket, told, &mut news, sent, &mut children).await?,
                 said = socket.recv() => match said {
                     Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Leave::Gone),
                     Some(Ok(_)) => heard = Instant::now(),
@@ -86,10 +85,57 @@ impl Watch {
                         return Err(Leave::Gone);
                     }
                     self.check()?;
+                    if self.app.engine.positions().has_changed().is_err() {
+                        return Err(stopping());
+                    }
                     self.push(socket, Message::Ping(axum::body::Bytes::new())).await?;
                 }
             }
         }
+    }
+
+    /// Passes on what was heard, and whatever has come since: written together, since that is one packet.
+    async fn pass_on(
+        &self,
+        socket: &mut WebSocket,
+        first: Result<Arc<Told>, RecvError>,
+        news: &mut Receiver<Arc<Told>>,
+        mut sent: u64,
+        children: &mut Children,
+    ) -> Result<u64, Leave> {
+        self.check()?;
+        let mut heard = first;
+        for _ in 0..BATCH {
+            match heard.as_deref() {
+                Ok(Told::Event(piece)) if piece.position <= sent => {}
+                Ok(Told::Event(piece)) if piece.after <= sent => {
+                    if let Scope::Family(run) = &self.scope
+                        && piece.parent.as_ref() == Some(run)
+                    {
+                        children.insert(piece.run.clone());
+                    }
+                    if self.scope == Scope::All {
+                        self.within(socket.feed(Message::Text(piece.text.clone()))).await?;
+                        sent = piece.position;
+                    } else if self.wants(&piece.run, children) {
+                        // Who watches one run is shown it whole.
+                        sent = self.catch_up(socket, sent, children).await?;
+                    } else {
+                        sent = piece.position;
+                    }
+                }
+                Ok(Told::Event(_)) | Err(RecvError::Lagged(_)) => sent = self.catch_up(socket, sent, children).await?,
+                Ok(Told::Trouble) => return Err(unreadable()),
+                Ok(Told::Over) | Err(RecvError::Closed) => return Err(stopping()),
+            }
+            heard = match news.try_recv() {
+                Ok(told) => Ok(told),
+                Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            };
+        }
+        self.within(socket.flush()).await?;
+        Ok(sent)
     }
 
     /// Begins where the client left off, or with a snapshot.
@@ -203,29 +249,11 @@ impl Watch {
                     views.entry(item.run.clone()).or_insert(view).clone()
                 }
             };
-            let task = self.told(&item).await.map_err(troubled)?;
-            let message = LiveMessage::Event {
-                position: item.position,
-                name: to_wire::named(to_wire::live_name(&item.recorded.event), task.as_ref()),
-                event: EventView { task, ..to_wire::event(&item.run, &item.recorded) },
-                run: Box::new(run),
-            };
-            self.send(socket, &message).await?;
+            let told = self.app.read(move |store| Ok((told(store, &item)?, item))).await;
+            let (task, item) = told.map_err(troubled)?;
+            self.send(socket, &message(&item, task, run)).await?;
         }
         Ok(())
-    }
-
-    /// What an event means to a list of tasks. Few events mean anything, so few logs are read for it.
-    async fn told(&self, item: &FeedItem) -> Result<Option<TaskEventView>, Failure> {
-        let may_mean = matches!(
-            item.recorded.event,
-            Event::AutoAdvanced { .. } | Event::AgentCrashed { .. } | Event::HoldPlaced { .. }
-        );
-        if !may_mean {
-            return Ok(None);
-        }
-        let (run, sequence) = (item.run.clone(), item.recorded.sequence);
-        self.app.read(move |store| Ok(to_wire::told(&run, &store.events(&run, 0)?, sequence))).await
     }
 
     async fn show(
@@ -238,14 +266,13 @@ impl Watch {
             Ok(done) if self.wants(&done.run, children) => self.send(socket, &to_wire::activity(&done)).await,
             // Activity is not stored and may be missed.
             Ok(_) | Err(RecvError::Lagged(_)) => Ok(()),
-            Err(RecvError::Closed) => Err(Leave::Say(close_code::AWAY, "the server stops")),
+            Err(RecvError::Closed) => Err(stopping()),
         }
     }
 
     async fn send(&self, socket: &mut WebSocket, message: &LiveMessage) -> Result<(), Leave> {
         self.check()?;
-        let text = serde_json::to_string(message).expect("live messages have text keys only");
-        self.push(socket, Message::Text(text.into())).await
+        self.push(socket, Message::Text(written(message))).await
     }
 
     /// Whoever watches may still do so.
@@ -257,7 +284,12 @@ impl Watch {
     }
 
     async fn push(&self, socket: &mut WebSocket, message: Message) -> Result<(), Leave> {
-        match timeout(self.app.live.lost, socket.send(message)).await {
+        self.within(socket.send(message)).await
+    }
+
+    /// Who takes nothing for too long is given up.
+    async fn within(&self, written: impl Future<Output = Result<(), axum::Error>>) -> Result<(), Leave> {
+        match timeout(self.app.live.lost, written).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Leave::Gone),
         }
@@ -265,5 +297,13 @@ impl Watch {
 }
 
 fn troubled(_: Failure) -> Leave {
+    unreadable()
+}
+
+fn unreadable() -> Leave {
     Leave::Say(close_code::ERROR, "the database does not answer")
+}
+
+fn stopping() -> Leave {
+    Leave::Say(close_code::AWAY, "the server stops")
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::{Rejection, TaskRefusal};
+use domain::{NoWayOut, Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
@@ -190,6 +190,12 @@ impl From<TaskRefusal> for Failure {
             TaskRefusal::NotReviewed(_) => Fault::Conflict,
         };
         Self::new(fault, refusal.code(), refusal.to_string(), refusal.hint())
+    }
+}
+
+impl From<NoWayOut> for Failure {
+    fn from(refusal: NoWayOut) -> Self {
+        Self::new(Fault::Conflict, refusal.code(), refusal.to_string(), refusal.hint())
     }
 }
 

@@ -25,6 +25,7 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("GET", "/api/users", Right::Manage),
     ("POST", "/api/users", Right::Manage),
     ("POST", "/api/users/{name}/revoke", Right::Manage),
+    ("GET", "/api/doctor", Right::Manage),
     ("POST", "/api/runs", Right::Manage),
     ("POST", "/api/runs/estimate", Right::Manage),
     ("POST", "/api/runs/batch", Right::Manage),
@@ -38,6 +39,8 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/runs/{id}/attach", Right::Manage),
     ("POST", "/api/runs/{id}/resume", Right::Decide),
     ("POST", "/api/runs/{id}/cancel", Right::Manage),
+    ("POST", "/api/runs/{id}/merge", Right::Manage),
+    ("POST", "/api/runs/{id}/pull-request", Right::Manage),
     ("POST", "/api/runs/{id}/fork", Right::Manage),
     ("POST", "/api/sessions/{id}/message", Right::Decide),
     ("POST", "/api/clarifications/{id}/answer", Right::Decide),
@@ -49,6 +52,8 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/channels", Right::Manage),
     ("POST", "/api/channels/{id}/session", Right::Manage),
     ("POST", "/api/models/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/retry", Right::Manage),
 ];
 
 /// What a request needs.

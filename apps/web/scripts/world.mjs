@@ -1,14 +1,14 @@
 // A data directory with runs in every state a person may meet, for looking at the dashboard: a real server, real
-// agents and git, and scripted models. Usage: node scripts/world.mjs FOLDER HOLDPOINT-BINARY; the server stays up.
-import { spawn, execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+// agents and git, and scripted models. Usage: node scripts/world.mjs FOLDER HOLDPOINT-BINARY [--bare]; the server stays
+// up. A bare world has the models and no run.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
+import { owner, pinboard, serve } from "./kit.mjs";
 
-const [folder, binary] = process.argv.slice(2).map((path) => resolve(path));
-if (!folder || !binary) throw new Error("usage: node scripts/world.mjs FOLDER HOLDPOINT-BINARY");
+const [folder, binary] = process.argv.slice(2, 4).map((path) => resolve(path));
+if (!folder || !binary) throw new Error("usage: node scripts/world.mjs FOLDER HOLDPOINT-BINARY [--bare]");
 const home = `${folder}/home`;
-const repository = `${folder}/pinboard`;
+const repository = pinboard(`${folder}/pinboard`);
 const demo = new URL("../../cli/demo/", import.meta.url).pathname;
 const story = readFileSync(`${demo}script.toml`, "utf8");
 
@@ -29,43 +29,11 @@ const scripts = {
 
 mkdirSync(`${home}/scripts`, { recursive: true });
 for (const [name, text] of Object.entries(scripts)) writeFileSync(`${home}/scripts/${name}.toml`, text);
-if (!existsSync(repository)) {
-  cpSync(`${demo}repo`, repository, { recursive: true });
-  const git = (...args) => execFileSync("git", ["-C", repository, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", ...args]);
-  git("init", "--quiet", "--initial-branch=main");
-  git("add", "--all");
-  git("commit", "--quiet", "--message=A tiny board of notes");
-}
 
-const log = openSync(`${folder}/server.log`, "a");
-const server = spawn(binary, ["serve", "--port", process.env.PORT ?? "0", "--agents", "12"], {
-  detached: true, stdio: ["ignore", log, log],
-  env: { ...process.env, HOLDPOINT_HOME: home, MAX_CONCURRENT_RUNS_PER_USER: "30" },
-});
-server.unref();
-writeFileSync(`${folder}/server.pid`, String(server.pid));
-
-const api = async (path, body) => {
-  const { url } = JSON.parse(readFileSync(`${home}/server.json`, "utf8"));
-  const answer = await fetch(`${url}${path}`, {
-    method: body ? "POST" : "GET", body: body && JSON.stringify(body),
-    headers: { authorization: `Bearer ${readFileSync(`${home}/token`, "utf8").trim()}`, "content-type": "application/json" },
-  });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(`${path}: ${JSON.stringify(said)}`);
-  return said;
-};
-const until = async (id, ready) => {
-  for (let tries = 0; tries < 240; tries += 1) {
-    const run = await api(`/api/runs/${id}`);
-    if (ready(run)) return run;
-    await pause(250);
-  }
-  throw new Error(`run ${id} does not get there`);
-};
-for (let tries = 0; ; tries += 1) {
-  try { await api("/api/holds"); break; } catch (error) { if (tries > 100) throw error; await pause(100); }
-}
+const { pid } = await serve(home, binary, ["--port", process.env.PORT ?? "0"]);
+writeFileSync(`${folder}/server.pid`, String(pid));
+if (process.argv.includes("--bare")) process.exit(0);
+const { api, until } = owner(home, binary);
 
 const auto = { planning: "auto", implementation: "auto", fixes: "auto" };
 const start = (request, model, more = {}) =>

@@ -34,6 +34,7 @@ mod task_brief;
 mod task_map;
 mod task_told;
 mod task_wish;
+mod way_out;
 mod why;
 
 pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
@@ -79,4 +80,5 @@ pub use task_told::{TaskTold, task_told};
 pub use task_wish::{
     TaskSession, TaskStep, TaskWords, task_complete, task_merge, task_respawn, task_step, verdict_word,
 };
+pub use way_out::{NoWayOut, WayOut};
 pub use why::{Why, why};

@@ -22,6 +22,13 @@ pub trait Store: Send + Sync + 'static {
     /// and is not told again.
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError>;
 
+    /// The same, of some types only, as they are stored (`RUN_STARTED` …). A store may give others too; nothing is left
+    /// after `after` when it gives none.
+    fn feed_of(&self, types: &[&str], after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
+        let _all = types;
+        self.feed(after, limit)
+    }
+
     /// The position of the newest event; 0 when there is none.
     fn position(&self) -> Result<u64, StoreError>;
 
@@ -263,6 +270,12 @@ pub struct RunFilter {
     pub project: Option<String>,
     /// Only runs with one of these statuses; empty means all.
     pub statuses: Vec<domain::Status>,
+    /// Only runs of this playbook.
+    pub playbook: Option<String>,
+    /// Only runs whose request has this text in it; the case of ASCII letters does not matter.
+    pub text: Option<String>,
+    /// Only runs created then or later.
+    pub since: Option<Timestamp>,
     /// Only runs created before this one (paging).
     pub before: Option<RunId>,
     /// At most so many; 0 means 100.

@@ -208,6 +208,10 @@ impl State {
     }
 }
 
+fn has(request: &str, text: &str) -> bool {
+    request.to_ascii_lowercase().contains(&text.to_ascii_lowercase())
+}
+
 fn live(open: &Open, now: Timestamp) -> bool {
     open.holder.as_ref().is_some_and(|(_, until)| *until > now)
 }
@@ -264,6 +268,9 @@ impl Store for MemoryStore {
         let wanted = |row: &&Row| {
             filter.project.as_ref().is_none_or(|project| row.project == *project)
                 && (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
+                && filter.playbook.as_ref().is_none_or(|playbook| row.playbook == *playbook)
+                && filter.text.as_ref().is_none_or(|text| has(&row.request, text))
+                && filter.since.is_none_or(|since| row.created_at >= since)
         };
         let limit = if filter.limit == 0 { 100 } else { filter.limit };
         Ok(state.rows[..end].iter().rev().filter(wanted).take(limit).cloned().collect())

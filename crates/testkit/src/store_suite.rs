@@ -1,9 +1,9 @@
 //! What every store must do, one function per sentence. `store_suite!` makes a named test of each.
 
-use domain::{Command, EffectId, Outcome, RunId, Status};
+use domain::{Command, EffectId, Event, Outcome, RunId, Status};
 use engine::{
-    Append, Appended, Batch, CommandKey, Committed, EntryRule, Fence, Lease, LeaseWish, Leased, NodeId, RunFilter,
-    Store,
+    Append, Appended, Batch, CommandKey, Committed, EntryRule, FeedItem, Fence, Lease, LeaseWish, Leased, NodeId,
+    RunFilter, Store,
 };
 use jiff::Timestamp;
 
@@ -37,8 +37,10 @@ macro_rules! store_suite {
             no_effect_is_leased_beside_a_live_one_of_its_run
             the_feed_is_ordered_and_resumes_after_a_position
             what_a_fork_inherited_is_in_its_log_and_not_told_again
+            the_feed_of_some_types_leaves_none_of_them_out
             rows_are_listed_newest_first_and_paged
             rows_are_filtered_by_status_and_project
+            rows_are_filtered_by_playbook_text_and_age
             ids_are_found_by_their_beginning
             a_run_has_one_timer_and_it_falls_due
             a_bad_append_fails_the_whole_batch
@@ -380,8 +382,30 @@ pub fn what_a_fork_inherited_is_in_its_log_and_not_told_again(store: &Dyn) {
     assert!(told.iter().all(|item| item.run == fork.run.id));
     let told: Vec<u64> = told.iter().map(|item| item.recorded.sequence).collect();
     assert_eq!(told, [1, at + 1, at + 2]);
+    let started = store.feed_of(&["RUN_STARTED", "STAGE_STARTED"], before, 100).expect("it is read");
+    let wanted =
+        |item: &&FeedItem| matches!(item.recorded.event, Event::RunStarted { .. } | Event::StageStarted { .. });
+    assert_eq!(started.iter().filter(wanted).count(), 1);
     let entered = lease(store, wish("a", 100_000, 0, 9));
     assert_eq!(ids(&entered), [effect(&fork.run.id, fork.run.effects_requested)], "it is let in like any other");
+}
+
+pub fn the_feed_of_some_types_leaves_none_of_them_out(store: &Dyn) {
+    let mut one = begin(store, 1);
+    begin(store, 2);
+    assert_eq!(put_one(store, one.report(1, opened(1)).expect("the branch is awaited")), Appended::Done);
+    let wanted =
+        |item: &FeedItem| matches!(item.recorded.event, Event::RunStarted { .. } | Event::BranchCreated { .. });
+    let all: Vec<FeedItem> = store.feed(0, 100).unwrap_or_default().into_iter().filter(wanted).collect();
+    assert_eq!(all.len(), 3);
+    let (mut found, mut after) = (Vec::new(), 0);
+    loop {
+        let page = store.feed_of(&["RUN_STARTED", "BRANCH_CREATED"], after, 1).unwrap_or_default();
+        let Some(last) = page.last() else { break };
+        after = last.position;
+        found.extend(page.into_iter().filter(wanted));
+    }
+    assert_eq!(found, all);
 }
 
 pub fn rows_are_listed_newest_first_and_paged(store: &Dyn) {
@@ -409,6 +433,21 @@ pub fn rows_are_filtered_by_status_and_project(store: &Dyn) {
     let project = |text: &str| RunFilter { project: Some(text.to_owned()), ..RunFilter::default() };
     assert_eq!(list(project("/home/ada/shop")).len(), 2);
     assert_eq!(list(project("/home/ada")), []);
+}
+
+pub fn rows_are_filtered_by_playbook_text_and_age(store: &Dyn) {
+    let (one, two) = (begin(store, 1).run, begin(store, 2).run);
+    let list = |filter: RunFilter| store.rows(&filter).unwrap_or_default().len();
+    let playbook = |name: &str| RunFilter { playbook: Some(name.to_owned()), ..RunFilter::default() };
+    assert_eq!((list(playbook(&one.opened().playbook.name)), list(playbook("none"))), (2, 0));
+    let text = |text: &str| RunFilter { text: Some(text.to_owned()), ..RunFilter::default() };
+    let request = one.opened().request.to_ascii_uppercase();
+    assert_eq!((list(text(&request)), list(text("%")), list(text("no such words"))), (2, 0, 0));
+    let newest = store.rows(&RunFilter::default()).unwrap_or_default()[0].created_at;
+    let since = |since| RunFilter { since: Some(since), ..RunFilter::default() };
+    assert!(list(since(newest)) >= 1);
+    assert_eq!(list(since(newest + jiff::SignedDuration::from_millis(1))), 0);
+    assert_ne!(one.id, two.id);
 }
 
 pub fn ids_are_found_by_their_beginning(store: &Dyn) {

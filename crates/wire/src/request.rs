@@ -197,6 +197,14 @@ pub struct RequestChanges {
     pub feedback: String,
 }
 
+/// Where exactly what was shown shall go.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WayOutRequest {
+    /// Digest of what was shown.
+    pub digest: String,
+}
+
 /// The answer to a clarification; its id in the path names the exact question.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

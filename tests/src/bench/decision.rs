@@ -135,6 +135,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
         engine: engine.clone(),
         shelf: Arc::new(Empty(broadcast::channel(1).0)),
         diary: Arc::new(store::Diary::open(&folder.join("conversations.db"))?),
+        post: Arc::new(store::Post::open(&folder.join("post.db"))?),
         setup: Setup::read(folder, &BTreeMap::new())?,
         token: TokenFile::new(token),
         agent_token: TokenFile::new(folder.join("mcp-token")),

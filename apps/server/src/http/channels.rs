@@ -13,13 +13,15 @@ use domain::Actor;
 use engine::{Channel, Question, StoreError};
 use jiff::Timestamp;
 use runner::project::inspect;
+use serde::Deserialize;
 use store::Diary;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
+use utoipa::IntoParams;
 use wire::{AskRequest, ChannelMessage, ChannelView, Fault, NewChannel, QuestionView};
 
-use super::Refusals;
-use crate::body::{Named, Sent};
+use super::{Refusals, paging};
+use crate::body::{Named, Params, Sent};
 use crate::channels::News;
 use crate::config::{check_model, default_model, with_provider};
 use crate::gate::Given;
@@ -30,12 +32,35 @@ use crate::{App, to_wire};
 const ROLE: &str = "discussion";
 const MAX_TITLE: usize = 200;
 
+/// Which channels.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// Only channels about this repository.
+    project: Option<String>,
+    /// Only channels older than this one.
+    before: Option<String>,
+    /// At most so many, up to 1000; 100 unless said.
+    limit: Option<usize>,
+}
+
 /// Lists channels, the newest first.
-#[utoipa::path(get, path = "/api/channels", tag = "channels", operation_id = "list_channels",
+#[utoipa::path(get, path = "/api/channels", tag = "channels", operation_id = "list_channels", params(Which),
     responses((status = 200, body = Vec<ChannelView>), Refusals))]
-pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<ChannelView>>, Failure> {
-    let channels = look(&app, Diary::channels).await?;
-    Ok(Json(channels.into_iter().map(|channel| to_wire::channel(channel, Vec::new())).collect()))
+pub(super) async fn list(
+    State(app): State<App>,
+    Params(which): Params<Which>,
+) -> Result<Json<Vec<ChannelView>>, Failure> {
+    let limit = paging::limit(which.limit, 100, paging::MOST)?;
+    let mut channels = look(&app, Diary::channels).await?;
+    if let Some(before) = &which.before {
+        let place = channels.iter().position(|channel| channel.id == *before).ok_or_else(|| missing(before))?;
+        channels.drain(..=place);
+    }
+    channels.retain(|channel| which.project.as_ref().is_none_or(|project| channel.project == *project));
+    let shown = channels.into_iter().take(limit);
+    Ok(Json(shown.map(|channel| to_wire::channel(channel, Vec::new())).collect()))
 }
 
 /// Opens a channel about a repository.
@@ -187,11 +212,13 @@ async fn view(app: &App, id: &str) -> Result<ChannelView, Failure> {
 
 async fn find(app: &App, id: &str) -> Result<Channel, Failure> {
     let wanted = id.to_owned();
-    look(app, move |diary| diary.channel(&wanted)).await?.ok_or_else(|| {
-        let shown: String = id.chars().filter(|c| !c.is_control()).take(40).collect();
-        let hint = "see `holdpoint channel list` for those there are";
-        Failure::new(Fault::Missing, "no_such_channel", format!("there is no channel `{shown}`"), hint)
-    })
+    look(app, move |diary| diary.channel(&wanted)).await?.ok_or_else(|| missing(id))
+}
+
+fn missing(id: &str) -> Failure {
+    let shown: String = id.chars().filter(|c| !c.is_control()).take(40).collect();
+    let hint = "see `holdpoint channel list` for those there are";
+    Failure::new(Fault::Missing, "no_such_channel", format!("there is no channel `{shown}`"), hint)
 }
 
 async fn look<T: Send + 'static>(

@@ -3,10 +3,10 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId};
+use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId, WayOut};
 use wire::{
     ApproveRequest, AttachRequest, AttachView, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest,
-    PauseRequest, RequestChanges, ResumeRequest, RunView,
+    PauseRequest, RequestChanges, ResumeRequest, RunView, WayOutRequest,
 };
 
 use super::Refusals;
@@ -59,6 +59,47 @@ pub(super) async fn decide(
     let decision = from_wire::decision(&request)?;
     from_wire::check_chosen(&app.setup, &app.load(&id).await?, &decision)?;
     on_shown(&app, &id, Said { hold: request.hold, digest: request.digest, decision, by }, &headers).await
+}
+
+/// Merges exactly what was shown, where the run waits for that; else says why not and what would help.
+#[utoipa::path(post, path = "/{id}/merge", tag = "decisions", operation_id = "merge_run",
+    params(("id" = String, Path)), request_body = WayOutRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn merge(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<WayOutRequest>,
+) -> Result<Json<RunView>, Failure> {
+    leave(&app, &id, WayOut::Merge, request, by, &headers).await
+}
+
+/// Pushes exactly what was shown and opens a pull request for it, where the run waits for that.
+#[utoipa::path(post, path = "/{id}/pull-request", tag = "decisions", operation_id = "offer_run",
+    params(("id" = String, Path)), request_body = WayOutRequest,
+    responses((status = 200, body = RunView), Refusals))]
+pub(super) async fn pull_request(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Extension(by): Extension<Actor>,
+    headers: HeaderMap,
+    Sent(request): Sent<WayOutRequest>,
+) -> Result<Json<RunView>, Failure> {
+    leave(&app, &id, WayOut::PullRequest, request, by, &headers).await
+}
+
+async fn leave(
+    app: &App,
+    id: &str,
+    way: WayOut,
+    request: WayOutRequest,
+    by: Actor,
+    headers: &HeaderMap,
+) -> Result<Json<RunView>, Failure> {
+    let run = app.load(id).await?;
+    let decision = way.decision(&run)?;
+    on_shown(app, id, Said { hold: None, digest: request.digest, decision, by }, headers).await
 }
 
 /// Ends a run, whatever it does.

@@ -4,12 +4,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use domain::{Actor, Decide, Decision, Digest, Status};
-use engine::RunFilter;
+use engine::{RunFilter, Store, StoreError};
+use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{AnswerRequest, Fault, HoldView, RunView};
 
-use super::{Refusals, decisions};
+use super::{Refusals, decisions, paging};
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
 use crate::{App, from_wire, to_wire};
@@ -21,6 +22,12 @@ use crate::{App, from_wire, to_wire};
 pub(super) struct Which {
     /// Only holds of this repository.
     project: Option<String>,
+    /// Only holds of this kind.
+    kind: Option<String>,
+    /// Only holds that came after this one in the list, which may be decided by now.
+    after: Option<String>,
+    /// At most so many, up to 1000; 1000 unless said.
+    limit: Option<usize>,
 }
 
 /// Lists everything that waits for a person, longest waiting first.
@@ -28,12 +35,43 @@ pub(super) struct Which {
     responses((status = 200, body = Vec<HoldView>), Refusals))]
 pub(super) async fn list(State(app): State<App>, Params(which): Params<Which>) -> Result<Json<Vec<HoldView>>, Failure> {
     let statuses = vec![Status::AwaitingApproval, Status::AwaitingClarification, Status::Paused, Status::Stuck];
-    let filter = RunFilter { project: which.project, statuses, before: None, limit: 1000 };
-    let rows = app.read(move |store| store.rows(&filter)).await?;
-    let held = rows.iter().filter_map(|row| row.hold.as_ref().map(|hold| to_wire::hold(&row.id, hold)));
-    let mut holds: Vec<_> = held.collect();
-    holds.sort_by_key(|hold| hold.since);
+    let limit = paging::limit(which.limit, paging::MOST, paging::MOST)?;
+    let after = match &which.after {
+        Some(text) => Some(place(&app, text).await?),
+        None => None,
+    };
+    let filter = RunFilter { project: which.project, statuses, limit: paging::MOST, ..RunFilter::default() };
+    let mut holds = app.read(move |store| waiting(store, filter)).await?;
+    holds.retain(|hold| which.kind.as_ref().is_none_or(|kind| hold.kind == *kind));
+    holds.sort_by(|one, other| (one.since, &one.id).cmp(&(other.since, &other.id)));
+    if let Some(after) = after {
+        holds.retain(|hold| (hold.since, &hold.id) > (after.0, &after.1));
+    }
+    holds.truncate(limit);
     Ok(Json(holds))
+}
+
+/// All of them: the longest waiting may belong to the oldest runs.
+fn waiting(store: &dyn Store, mut filter: RunFilter) -> Result<Vec<HoldView>, StoreError> {
+    let mut holds = Vec::new();
+    loop {
+        let rows = store.rows(&filter)?;
+        holds.extend(rows.iter().filter_map(|row| row.hold.as_ref().map(|hold| to_wire::hold(&row.id, hold))));
+        if rows.len() < filter.limit {
+            return Ok(holds);
+        }
+        filter.before = rows.last().map(|row| row.id.clone());
+    }
+}
+
+/// Where a hold stood in the list: its id names the event that placed it.
+async fn place(app: &App, text: &str) -> Result<(Timestamp, String), Failure> {
+    let (run, hold) = from_wire::hold_id(text)?;
+    let log = app.read(move |store| store.events(&run, 0)).await?;
+    let placed = log.iter().find(|recorded| recorded.sequence == hold.0).ok_or_else(|| {
+        Failure::user("after", "no_such_hold", "there was no such hold", "send the id of a hold that was listed")
+    })?;
+    Ok((placed.at, text.to_owned()))
 }
 
 /// Answers the exact question the id names.

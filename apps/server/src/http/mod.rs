@@ -2,6 +2,8 @@
 
 mod channels;
 mod decisions;
+mod document;
+mod figures;
 mod forks;
 mod groups;
 mod holds;
@@ -9,6 +11,8 @@ mod live;
 mod login;
 mod models;
 mod monitor;
+mod notifications;
+mod paging;
 mod playbooks;
 mod reading;
 mod runs;
@@ -28,8 +32,11 @@ use wire::{Fault, Problem};
 
 use crate::App;
 use crate::gate::gate;
+use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
+use crate::tags::tagged;
+use crate::traced::traced;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -40,7 +47,10 @@ pub fn router(app: App) -> Router {
         .route("/api/openapi.json", get(described))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn(tagged))
+        .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
+        .layer(axum::middleware::from_fn(traced))
         .with_state(app)
 }
 
@@ -55,6 +65,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
+        .routes(routes!(figures::metrics))
+        .routes(routes!(figures::projects))
+        .routes(routes!(figures::doctor))
         .routes(routes!(playbooks::list))
         .routes(routes!(models::list))
         .routes(routes!(models::test))
@@ -71,6 +84,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(login::who))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::revoke))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::test))
+        .routes(routes!(notifications::retry))
         .routes(routes!(monitor::health))
         .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();
@@ -84,6 +100,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(other);
     let document = api.get_openapi_mut();
     document.info = Info::new("Holdpoint", env!("CARGO_PKG_VERSION"));
+    document::complete(document);
     api
 }
 
@@ -100,6 +117,8 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(decisions::request_changes))
         .routes(routes!(decisions::decide))
         .routes(routes!(decisions::cancel))
+        .routes(routes!(decisions::merge))
+        .routes(routes!(decisions::pull_request))
         .routes(routes!(decisions::pause))
         .routes(routes!(decisions::attach))
         .routes(routes!(decisions::resume))

@@ -8,10 +8,13 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{ArtifactContent, ArtifactView, DiffView, EventView, Fault, SpendCall, WhyView};
 
-use super::Refusals;
+use super::{Refusals, paging};
 use crate::body::{Named, Params};
 use crate::problem::Failure;
 use crate::{App, to_wire};
+
+/// Most events and calls that are listed where a limit is said.
+const MOST_EVENTS: usize = 10_000;
 
 /// From where on.
 #[derive(Deserialize, IntoParams)]
@@ -21,6 +24,8 @@ pub(super) struct After {
     /// Only events with a higher sequence number.
     #[serde(default)]
     after: u64,
+    /// At most so many, up to 10000; all unless said.
+    limit: Option<usize>,
 }
 
 /// Lists the events of a run.
@@ -29,13 +34,17 @@ pub(super) struct After {
 pub(super) async fn events(
     State(app): State<App>,
     Named(id): Named<String>,
-    Params(After { after }): Params<After>,
+    Params(After { after, limit }): Params<After>,
 ) -> Result<Json<Vec<EventView>>, Failure> {
     let run = app.find(&id).await?;
     let of = run.clone();
     // What an event means to a list of tasks follows from those before it.
     let log = app.read(move |store| store.events(&of, 0)).await?;
-    Ok(Json(to_wire::events(&run, &log, after)))
+    let mut events = to_wire::events(&run, &log, after);
+    if let Some(limit) = limit {
+        events.truncate(paging::limit(Some(limit), MOST_EVENTS, MOST_EVENTS)?);
+    }
+    Ok(Json(events))
 }
 
 /// Lists what a run made.
@@ -117,11 +126,31 @@ pub(super) async fn why(State(app): State<App>, Named(id): Named<String>) -> Res
 
 /// Lists the model calls of a run.
 #[utoipa::path(get, path = "/{id}/spend", tag = "reading", operation_id = "list_spend",
-    params(("id" = String, Path)), responses((status = 200, body = Vec<SpendCall>), Refusals))]
-pub(super) async fn spend(State(app): State<App>, Named(id): Named<String>) -> Result<Json<Vec<SpendCall>>, Failure> {
+    params(("id" = String, Path), Skip), responses((status = 200, body = Vec<SpendCall>), Refusals))]
+pub(super) async fn spend(
+    State(app): State<App>,
+    Named(id): Named<String>,
+    Params(Skip { after, limit }): Params<Skip>,
+) -> Result<Json<Vec<SpendCall>>, Failure> {
     let run = app.find(&id).await?;
     let log = app.read(move |store| store.events(&run, 0)).await?;
-    Ok(Json(to_wire::calls(&log)))
+    let calls = to_wire::calls(&log).into_iter().skip(after);
+    Ok(Json(match limit {
+        Some(_) => calls.take(paging::limit(limit, MOST_EVENTS, MOST_EVENTS)?).collect(),
+        None => calls.collect(),
+    }))
+}
+
+/// Which calls.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Skip {
+    /// Leave out so many of the first.
+    #[serde(default)]
+    after: usize,
+    /// At most so many, up to 10000; all unless said.
+    limit: Option<usize>,
 }
 
 impl From<ReadError> for Failure {

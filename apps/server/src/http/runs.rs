@@ -5,15 +5,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use domain::{Actor, Command, Recorded, RunId, Start, Status};
 use engine::{CommandKey, Receipt, Refusal, RunFilter, Store, StoreError};
+use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{CheckpointView, EstimateView, Fault, NewRun, RunView};
 
-use super::Refusals;
+use super::{Refusals, paging};
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
 use crate::scope::Scope;
-use crate::{App, estimate, from_wire, kin, to_wire};
+use crate::{App, estimate, from_wire, kin, once, to_wire};
+
+/// The longest text that is looked for.
+const LONGEST_TEXT: usize = 200;
 
 /// Which runs to list.
 #[derive(Deserialize, IntoParams)]
@@ -24,6 +28,13 @@ pub(super) struct Which {
     project: Option<String>,
     /// Only runs with one of these statuses, separated by commas.
     status: Option<String>,
+    /// Only runs of this playbook.
+    playbook: Option<String>,
+    /// Only runs whose request has this text in it, up to 200 bytes; the case of ASCII letters does not matter.
+    q: Option<String>,
+    /// Only runs created then or later.
+    #[param(value_type = Option<String>, format = DateTime)]
+    since: Option<Timestamp>,
     /// Only runs older than this one.
     before: Option<String>,
     /// At most so many, up to 1000; 100 unless said.
@@ -47,11 +58,20 @@ pub(super) async fn list(State(app): State<App>, Params(which): Params<Which>) -
         Some(given) => Some(app.find(&given).await?),
         None => None,
     };
-    let limit = which.limit.unwrap_or(100);
-    if !(1..=1000).contains(&limit) {
-        return Err(Failure::user("limit", "bad_limit", format!("{limit} runs cannot be listed"), "use 1 to 1000"));
+    if which.q.as_ref().is_some_and(|text| text.len() > LONGEST_TEXT) {
+        let hint = format!("use up to {LONGEST_TEXT} bytes");
+        return Err(Failure::user("q", "bad_text", "that is too long to be looked for", hint));
     }
-    let filter = RunFilter { project: which.project, statuses, before, limit };
+    let limit = paging::limit(which.limit, 100, paging::MOST)?;
+    let filter = RunFilter {
+        project: which.project,
+        statuses,
+        playbook: which.playbook,
+        text: which.q,
+        since: which.since,
+        before,
+        limit,
+    };
     let parent = match which.parent {
         Some(given) => Some(app.find(&given).await?),
         None => None,
@@ -92,6 +112,7 @@ fn children(store: &dyn Store, parent: &RunId, filter: &RunFilter) -> Result<Vec
     let mut listed = Vec::new();
     for (task, child) in kin::children(&store.events(parent, 0)?).into_iter().rev() {
         let row = store.row(&child)?.filter(|row| filter.statuses.is_empty() || filter.statuses.contains(&row.status));
+        let row = row.filter(|row| filter.since.is_none_or(|since| row.created_at >= since));
         if let Some(row) = row.filter(|_| listed.len() < filter.limit) {
             listed.push(RunView { task: Some(task), ..to_wire::row(&row) });
         }
@@ -205,11 +226,5 @@ fn steps(store: &dyn Store, run: &RunId) -> Result<Vec<CheckpointView>, StoreErr
 
 /// The client's key for one command, bound to what it asks so that it cannot hit another command.
 pub(super) fn key(headers: &HeaderMap, scope: &str) -> Result<Option<CommandKey>, Failure> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let usable = value.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 200);
-    let key = usable.ok_or_else(|| {
-        let message = "the Idempotency-Key is not usable";
-        Failure::user("Idempotency-Key", "bad_key", message, "use 1 to 200 visible ASCII characters")
-    })?;
-    Ok(Some(CommandKey(format!("{scope}:{key}"))))
+    Ok(once::key(headers)?.map(|key| CommandKey(format!("{scope}:{key}"))))
 }

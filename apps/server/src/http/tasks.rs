@@ -13,8 +13,8 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{TaskMerge, TaskRunView, TaskUpdate};
 
-use super::Refusals;
 use super::runs::key;
+use super::{Refusals, paging};
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
 use crate::{App, from_wire, to_wire};
@@ -29,6 +29,10 @@ pub(super) struct Which {
     /// Those that are over too.
     #[serde(default)]
     all: bool,
+    /// Only tasks older than this one.
+    before: Option<String>,
+    /// At most so many, up to 200; 200 unless said.
+    limit: Option<usize>,
 }
 
 /// Most tasks that are listed.
@@ -41,7 +45,12 @@ pub(super) async fn list(
     State(app): State<App>,
     Params(which): Params<Which>,
 ) -> Result<Json<Vec<TaskRunView>>, Failure> {
-    let ids = app.read(move |store| ids(store, which)).await?;
+    let limit = paging::limit(which.limit, MOST, MOST)?;
+    let before = match &which.before {
+        Some(given) => Some(app.find(given).await?),
+        None => None,
+    };
+    let ids = app.read(move |store| ids(store, which, before, limit)).await?;
     let mut views = Vec::new();
     for id in ids {
         views.extend(app.engine.load(&id).await?.as_ref().map(to_wire::task_run));
@@ -49,16 +58,22 @@ pub(super) async fn list(
     Ok(Json(views))
 }
 
-fn ids(store: &dyn Store, which: Which) -> Result<Vec<domain::RunId>, StoreError> {
-    let mut filter = RunFilter { project: which.project, limit: 500, ..RunFilter::default() };
+fn ids(
+    store: &dyn Store,
+    which: Which,
+    before: Option<domain::RunId>,
+    limit: usize,
+) -> Result<Vec<domain::RunId>, StoreError> {
+    let playbook = Some(TaskWord::PLAYBOOK.to_owned());
+    let mut filter = RunFilter { project: which.project, playbook, before, limit: 500, ..RunFilter::default() };
     let mut ids = Vec::new();
     loop {
         let page = store.rows(&filter)?;
         let open = |row: &&engine::Row| which.all || row.completed_at.is_none();
-        let tasks = page.iter().filter(|row| row.parent.is_none() && row.playbook == TaskWord::PLAYBOOK).filter(open);
+        let tasks = page.iter().filter(|row| row.parent.is_none()).filter(open);
         ids.extend(tasks.map(|row| row.id.clone()));
-        if ids.len() >= MOST || page.len() < filter.limit {
-            ids.truncate(MOST);
+        if ids.len() >= limit || page.len() < filter.limit {
+            ids.truncate(limit);
             return Ok(ids);
         }
         filter.before = page.last().map(|row| row.id.clone());

@@ -119,7 +119,7 @@ async fn a_repeated_key_changes_nothing_twice() {
     let body = bench.new_run("add a page");
     let (first, run) = bench.post_with_key("/api/runs", &body, "k1").await;
     let (second, same) = bench.post_with_key("/api/runs", &body, "k1").await;
-    assert_eq!((first, second), (StatusCode::CREATED, StatusCode::OK));
+    assert_eq!((first, second), (StatusCode::CREATED, StatusCode::CREATED));
     assert_eq!(run["id"], same["id"]);
     let (status, problem) = bench.post_with_key("/api/runs", &bench.new_run("another"), "k1").await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("key_reused")));

@@ -270,3 +270,38 @@ async fn who_watches_a_run_with_its_children_sees_what_happens_in_the_runs_of_it
         }
     }
 }
+
+/// Watchers of everything, while a run comes to its approval: each is told every position, once and in order.
+async fn all_are_told(limits: LiveLimits) -> Vec<Vec<Value>> {
+    let bench = Bench::with_limits(limits).await;
+    let mut sockets = Vec::new();
+    for _ in 0..20 {
+        let mut socket = watch(&bench, "").await;
+        assert_eq!(next(&mut socket).await.unwrap()["message"], "snapshot");
+        sockets.push(socket);
+    }
+    bench.run_until("add a page", "awaiting_approval").await;
+    let all = bench.events_in_all().await;
+    let mut told = Vec::new();
+    for socket in &mut sockets {
+        let mut heard = Vec::new();
+        for expected in 1..=all {
+            let event = next(socket).await.unwrap();
+            assert_eq!((&event["message"], &event["position"]), (&json!("event"), &json!(expected)));
+            heard.push(event);
+        }
+        told.push(heard);
+    }
+    told
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_watchers_of_everything_are_told_the_very_same() {
+    let told = all_are_told(LiveLimits::default()).await;
+    assert!(told.iter().all(|heard| *heard == told[0]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_falls_out_of_what_is_kept_for_all_reads_on_from_the_store() {
+    all_are_told(LiveLimits { ring: 1, ..LiveLimits::default() }).await;
+}

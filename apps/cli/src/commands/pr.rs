@@ -1,0 +1,13 @@
+//! `pr`: what a run shows is pushed and offered as a pull request.
+
+use wire::ExitCode;
+
+use super::{decided, merge};
+use crate::{failure::Failure, session::Session};
+
+pub(super) async fn run(arguments: merge::Arguments, session: &Session) -> Result<ExitCode, Failure> {
+    let client = session.connect().await?;
+    let (run, request) = merge::shown(&client, arguments, session).await?;
+    let run = client.pull_request(&run, &request).await?;
+    Ok(decided(&run, "it is being pushed for a pull request", session))
+}

@@ -1,0 +1,96 @@
+// Texts that want to be more than text. Each would call `canary`, load something named `canary`, or leave an element
+// marked `canary`, in a page that lets it. None of them may.
+const load = "https://canary.invalid";
+const run = "canary(1)";
+
+/** Markup, in the ways parsers have fallen for. */
+const markup = [
+  `<script>${run}</script>`,
+  `<ScRiPt src=${load}/x.js></sCrIpT>`,
+  `<script>${run}//`,
+  `<<script>${run}//<</script>`,
+  `</title></textarea></style></script></template></noscript><script>${run}</script>`,
+  `"><img class=canary src=x onerror=${run}>`,
+  `'><img class=canary src=x onerror='${run}'>`,
+  `\`><img class=canary src=x onerror=\`${run}\`>`,
+  `<img/src="x"/class="canary"/onerror="${run}">`,
+  `<img class=canary src=${load}/pixel.png>`,
+  `<image class=canary src=x onerror=${run}>`,
+  `<svg class=canary onload=${run}>`,
+  `<svg class=canary><script>${run}</script></svg>`,
+  `<svg class=canary><a xlink:href="javascript:${run}"><text y=20>x</text></a></svg>`,
+  `<svg class=canary><animate onbegin=${run} attributeName=x dur=1s></svg>`,
+  `<svg class=canary><foreignObject><iframe srcdoc="<script>parent.${run}</script>"></iframe></foreignObject></svg>`,
+  `<svg class=canary><use href="data:image/svg+xml,<svg id='x' xmlns='http://www.w3.org/2000/svg'><script>${run}</script></svg>#x"></svg>`,
+  `<math class=canary><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=${run}&gt;">`,
+  `<math class=canary href="javascript:${run}">x</math>`,
+  `<iframe class=canary src="javascript:parent.${run}"></iframe>`,
+  `<iframe class=canary srcdoc="<script>parent.${run}</script>"></iframe>`,
+  `<object class=canary data="javascript:${run}"></object>`,
+  `<embed class=canary src="data:text/html,<script>parent.${run}</script>">`,
+  `<details class=canary open ontoggle=${run}>`,
+  `<video class=canary><source onerror=${run}></video>`,
+  `<input class=canary autofocus onfocus=${run}>`,
+  `<body class=canary onpageshow=${run}>`,
+  `<marquee class=canary onstart=${run}>x</marquee>`,
+  `<form class=canary action=${load}><button formaction="javascript:${run}">x</button></form>`,
+  `<a class=canary href="javascript:${run}">x</a>`,
+  `<a class=canary href="jav&#x09;ascript:${run}">x</a>`,
+  `<base class=canary href=${load}/>`,
+  `<link class=canary rel=stylesheet href=${load}/x.css>`,
+  `<meta class=canary http-equiv=refresh content="0;url=javascript:${run}">`,
+  `<style class=canary>@import '${load}/x.css'; body { background: url(${load}/x.png) }</style>`,
+  `<div class=canary style="background:url(${load}/x.png)" onmouseover=${run}>`,
+  `<template class=canary><script>${run}</script></template>`,
+  `<custom-canary class=canary onclick=${run}>`,
+  `<!--><img class=canary src=x onerror=${run}>-->`,
+  `<![CDATA[<img class=canary src=x onerror=${run}>]]>`,
+  `&lt;img class=canary src=x onerror=${run}&gt;`,
+  `\\u003cimg class=canary src=x onerror=${run}\\u003e`,
+  `%3Cimg%20class=canary%20src=x%20onerror=${run}%3E`,
+  `＜img class=canary src=x onerror=${run}＞`,
+  `<img\u0000 class=canary src=x onerror=${run}>`,
+];
+
+/** What Markdown, diagrams and templates make of text. */
+const languages = [
+  `[x](javascript:${run})`,
+  `[x](JaVaScRiPt:${run} "canary")`,
+  `[x](<javascript:${run}>)`,
+  `[x](data:text/html;base64,PHNjcmlwdD5jYW5hcnkoMSk8L3NjcmlwdD4=)`,
+  `![x](${load}/pixel.png)`,
+  `![x"onerror="${run}](x)`,
+  `<javascript:${run}>`,
+  `[canary]: javascript:${run}\n\n[canary]`,
+  "```html\n<script>canary(1)</script>\n```",
+  `**<b class=canary onclick=${run}>x</b>** \`<i class=canary>\``,
+  `| <img class=canary src=x onerror=${run}> | x |`,
+  "```mermaid\nflowchart TD\n  A[\"<img class=canary src=x onerror=canary(1)>\"] --> B[<b class=canary>x</b>]\n  click A \"javascript:canary(1)\"\n  click B call canary(1)\n```",
+  "```mermaid\n%%{init: {'securityLevel': 'loose', 'flowchart': {'htmlLabels': true}}}%%\nflowchart LR\n  A -- \"<img class=canary src=x onerror=canary(1)>\" --> B\n  style A fill:url(https://canary.invalid/x)\n```",
+  "```mermaid\nsequenceDiagram\n  A->>B: <script>canary(1)</script>\n```",
+  `{{constructor.constructor('${run}')()}}`,
+  `\${${run}}`,
+  `#{${run}}`,
+  `<%= ${run} %>`,
+  `{"__proto__":{"dangerouslySetInnerHTML":{"__html":"<img class=canary src=x onerror=${run}>"}}}`,
+  `__proto__`,
+  `javascript:${run}`,
+  `//canary.invalid/x`,
+];
+
+/** What terminals and eyes fall for. */
+const tricks = [
+  `\u001b[31mred\u001b]0;canary\u0007\u001b[2J`,
+  `\u001b]52;c;Y2FuYXJ5\u0007`,
+  `\u001b]8;;javascript:${run}\u0007x\u001b]8;;\u0007`,
+  `\u009b31mcanary`,
+  `approve \u202egnihton tcejer\u202c`,
+  `\u2066canary\u2069\u200b\u200d\ufeff`,
+  `e\u0301${"\u0301".repeat(60)}`,
+  `A\u{e0063}\u{e0061}\u{e006e}`,
+  `\ud800 alone`,
+  `line\u2028separator\u2029`,
+  `${"x".repeat(3000)}`,
+];
+
+export const payloads = [...markup, ...languages, ...tricks];
