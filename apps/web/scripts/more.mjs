@@ -55,13 +55,13 @@ const restart = async (meanwhile) => {
   process.kill(pid, "SIGTERM");
   await until(() => !alive(pid));
   meanwhile();
-  const server = await serve(home, binary, ["--port", new URL(url).port], { MAX_CONCURRENT_RUNS_PER_USER: "60" });
+  const server = await serve(home, binary, ["--port", new URL(url).port], { MAX_CONCURRENT_RUNS_PER_USER: "60", HOLDPOINT_OPS_SECRET: "a secret for nobody in particular" });
   writeFileSync(`${folder}/server.pid`, String(server.pid));
 };
 const auto = { planning: "auto", implementation: "auto", fixes: "auto" };
 const held = (id) => until(async () => { const run = await api(`/api/runs/${id}`); return run.hold && run; });
 
-await restart(() => writeFileSync(`${home}/config.toml`, 'budget_usd = 5.0\nmax_waiting_reviews = 40\n\n[models]\nplanner = "scripted/demo"\nimplementer = "scripted/demo"\nvalidator = "scripted/demo"\ndiscussion = "scripted/answers"\n'));
+await restart(() => writeFileSync(`${home}/config.toml`, 'budget_usd = 5.0\nmax_waiting_reviews = 40\n\n[models]\nplanner = "scripted/demo"\nimplementer = "scripted/demo"\nvalidator = "scripted/demo"\ndiscussion = "scripted/answers"\n\n[[notify.webhook]]\nname = "ops"\nurl = "http://127.0.0.1:9/holdpoint"\nsecret_env = "HOLDPOINT_OPS_SECRET"\n\n[notify.desktop]\nprogram = "true"\n'));
 // What the history is made of: runs that people decided on.
 for (const [request, model, wait] of [["Describe the search for integrators", "first", 600], ["Describe the export for integrators", "second", 2500]]) {
   const { id } = await api("/api/runs", { project: repository, request, models: { "*": `scripted/${model}` }, trust: { ...auto, planning: "manual" }, autoMerge: true });

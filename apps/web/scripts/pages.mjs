@@ -78,6 +78,13 @@ await step("somebody is let in with a link that is shown once, and put out again
   await row.waitFor({ state: "detached" });
   assert.ok((await server.api("/api/users")).every(({ name }) => name !== "linus"));
 });
+await step("a test notice is sent, and what became of it is said either way", async () => {
+  await at("/settings/notifications");
+  await page.locator("article[aria-label=desktop] >> text=Send a test").click();
+  await page.waitForSelector(".toast.tone-good:has-text('reached desktop')");
+  await page.locator("article[aria-label=ops] >> text=Send a test").click();
+  await page.waitForSelector(".toast.tone-bad:has-text('did not reach ops')");
+});
 await step("the doctor says what the command line says", async () => {
   await at("/settings/doctor");
   await page.waitForSelector(".findings-list");

@@ -41,6 +41,9 @@ export type Batch = Schemas["BatchView"];
 export type ForkPoint = Schemas["ForkPointView"];
 export type ForkWish = Schemas["ForkRequest"];
 export type Forked = Schemas["ForkView"];
+export type Destination = Schemas["DestinationView"];
+export type Delivery = Schemas["DeliveryView"];
+export type Revived = Schemas["RevivedView"];
 export type Me = { name: string; role: "viewer" | "reviewer" | "admin" };
 
 /** The server said no, or could not be reached (status 0). */
@@ -148,5 +151,8 @@ export const api = {
     call<TaskRun>("POST", `/api/tasks/${encodeURIComponent(id)}/merge`, wish),
   forkPoints: (id: string) => call<ForkPoint[]>("GET", at(id, "/checkpoints")),
   fork: (id: string, wish: ForkWish, key: string) => call<Forked>("POST", at(id, "/fork"), wish, key),
+  notifications: () => call<Destination[]>("GET", "/api/notifications"),
+  testNotification: (name: string) => call<Delivery>("POST", `/api/notifications/${encodeURIComponent(name)}/test`, {}),
+  retryNotification: (name: string) => call<Revived>("POST", `/api/notifications/${encodeURIComponent(name)}/retry`, {}),
   tell: (id: string, text: string) => call<unknown>("POST", at(id, "/message"), { text }),
 };

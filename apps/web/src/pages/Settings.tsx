@@ -20,7 +20,7 @@ export function Settings({ part = "models" }: { part?: string | undefined }) {
       <nav className="tabs" aria-label="Settings">{parts.map(([name, word]) => <Link key={name} href={name === "models" ? "/settings" : `/settings/${name}`} aria-current={part === name ? "page" : undefined}>{word}</Link>)}</nav>
       {part === "models" && <ModelsPart admin={admin} />}
       {part === "people" && (admin ? <People /> : me.data && <Own />)}
-      {part === "notifications" && <Notifications />}
+      {part === "notifications" && <Notifications admin={admin} />}
       {part === "projects" && <Projects />}
       {part === "doctor" && (admin ? <DoctorPart /> : <Empty title="For admins"><p>It shows paths and settings of the machine the server runs on.</p></Empty>)}
     </main>
