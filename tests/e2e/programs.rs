@@ -397,7 +397,7 @@ async fn a_program_that_is_killed_is_started_again() {
 #[ignore = "needs the agent programs"]
 async fn an_answer_finds_the_same_conversation_again() {
     for program in programs() {
-        answered(&program, |_| BTreeMap::new()).await;
+        answered(&program, BTreeMap::new).await;
     }
 }
 
@@ -406,7 +406,7 @@ async fn an_answer_finds_the_same_conversation_again() {
 #[ignore = "needs the agent programs and libfaketime"]
 async fn an_answer_a_week_later_finds_the_same_conversation_again() {
     for program in programs() {
-        let told = answered(&program, |world| a_week_later(world, &program)).await;
+        let told = answered(&program, || a_week_later(&program)).await;
         let (_, events) = told.product.get(&format!("/api/runs/{}/events", told.id)).await.unwrap();
         let at = |event: &Value| event["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
         let events = events.as_array().unwrap();
@@ -417,16 +417,17 @@ async fn an_answer_a_week_later_finds_the_same_conversation_again() {
     }
 }
 
-/// Variables for such a server. A program has its own environment, so a script in its place sets its clock.
-fn a_week_later(world: &World, program: &str) -> BTreeMap<String, String> {
+/// Variables for such a server. A program has its own environment, so a script in its place sets its clock. It lies where
+/// the sandbox shows it: the system's temporary folder is not seen from inside.
+fn a_week_later(program: &str) -> BTreeMap<String, String> {
     use std::os::unix::fs::PermissionsExt as _;
     let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
     assert!(Path::new(library).is_file(), "install the package `faketime`");
     let path = std::env::var("PATH").unwrap();
     let file = file_of(program);
     let real = std::env::split_paths(&path).map(|folder| folder.join(file)).find(|file| file.is_file()).unwrap();
-    let later = world.outside().join("later");
-    std::fs::create_dir(&later).unwrap();
+    let later = Path::new(env!("CARGO_TARGET_TMPDIR")).join("later");
+    std::fs::create_dir_all(&later).unwrap();
     let clock = [("LD_PRELOAD", library), ("FAKETIME", "+7d"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
     let set: String = clock.iter().map(|(name, value)| format!("export {name}={value}\n")).collect();
     let script = format!("#!/bin/sh\n{set}date +%s > lived\nexec '{}' \"$@\"\n", real.display());
@@ -438,14 +439,14 @@ fn a_week_later(world: &World, program: &str) -> BTreeMap<String, String> {
 
 /// A run whose program asks, whose server is gone before the answer comes, and which ends well with the same
 /// conversation. The second server has these variables.
-async fn answered(program: &str, later: impl FnOnce(&World) -> BTreeMap<String, String>) -> Told {
+async fn answered(program: &str, later: impl FnOnce() -> BTreeMap<String, String>) -> Told {
     let ask = "\n[[conversation.turn]]\nquestion = { question = \"Which note?\", options = [\"short\", \"long\"] }\n";
     let mut told = Told::begin(program, &[ask, NOTE, DONE]).await;
     let view = told.settled().await;
     assert_eq!(view["hold"]["kind"], "clarification", "{program}: {view}");
     // Nothing but what is on disk is left when the answer comes.
     told.product.kill().await.unwrap();
-    told.product = Product::start(&told.world.home(), &later(&told.world)).await.unwrap();
+    told.product = Product::start(&told.world.home(), &later()).await.unwrap();
     let (status, said) = told.product.decide(&view, &json!({"decision": "answer", "answer": ["short"]})).await.unwrap();
     assert_eq!(status, 200, "{said}");
     let over = told.product.until(&told.id, |view| view["completedAt"].is_string()).await.unwrap();

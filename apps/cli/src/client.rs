@@ -7,11 +7,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
-    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DiffView, EstimateView, EventView,
-    ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, ModelTestRequest, ModelTestView,
-    ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, OverturnRequest, PauseRequest, PlaybookView,
-    Problem, QuestionView, RequestChanges, ResumeRequest, RunView, SessionHistory, SessionView, SpendCall, TaskMerge,
-    TaskRunView, TaskUpdate, UserView, VariantsRequest, WayOutRequest, WhyView,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DeliveryView, DestinationView, DiffView,
+    EstimateView, EventView, ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest,
+    MetricsView, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView,
+    NotifyRequest, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest,
+    RevivedView, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
+    VariantsRequest, WayOutRequest, WhyView,
 };
 
 use crate::failure::Failure;
@@ -135,6 +136,11 @@ impl Client {
     /// The built-in playbooks and those of a repository.
     pub(crate) async fn playbooks(&self, project: &str) -> Result<Vec<PlaybookView>, Failure> {
         self.get(&format!("/api/playbooks?project={}", escape(project))).await
+    }
+
+    pub(crate) async fn metrics(&self, weeks: u16, project: Option<&str>) -> Result<MetricsView, Failure> {
+        let project = project.map(|project| format!("&project={}", escape(project))).unwrap_or_default();
+        self.get(&format!("/api/metrics?weeks={weeks}{project}")).await
     }
 
     pub(crate) async fn models(&self) -> Result<ModelsView, Failure> {
@@ -281,6 +287,18 @@ impl Client {
 
     pub(crate) async fn revoke_user(&self, name: &str) -> Result<UserView, Failure> {
         self.post(&format!("/api/users/{}/revoke", escape(name)), &serde_json::json!({})).await
+    }
+
+    pub(crate) async fn notifications(&self) -> Result<Vec<DestinationView>, Failure> {
+        self.get("/api/notifications").await
+    }
+
+    pub(crate) async fn test_notification(&self, name: &str) -> Result<DeliveryView, Failure> {
+        self.post(&format!("/api/notifications/{}/test", escape(name)), &NotifyRequest {}).await
+    }
+
+    pub(crate) async fn retry_notifications(&self, name: &str) -> Result<RevivedView, Failure> {
+        self.post(&format!("/api/notifications/{}/retry", escape(name)), &NotifyRequest {}).await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {

@@ -4,8 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use runner::sandbox::{Probe, Tier};
-
 use crate::report::{Format, Report};
 
 /// The supervisor of one agent attempt.
@@ -70,13 +68,6 @@ pub(crate) fn relay(session: &Path) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Which isolation agents get on this machine, and why not a better one.
-pub(crate) fn sandbox_tier() -> (Option<Tier>, String) {
-    let probe: Probe = runner::sandbox::probe();
-    let state = format!("bubblewrap {}; Landlock {}; seccomp {}", probe.bubblewrap, probe.landlock, probe.seccomp);
-    (probe.best(), state)
 }
 
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {

@@ -1,6 +1,7 @@
 //! The only binary: reads the command line, runs one command, ends with its exit code.
 
 mod ask;
+mod attention;
 mod client;
 mod commands;
 mod demo;
@@ -13,8 +14,8 @@ mod mcp;
 mod report;
 mod screen;
 mod session;
-mod settings;
 mod start;
+mod telemetry;
 mod tmux;
 mod tui;
 mod watch;

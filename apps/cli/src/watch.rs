@@ -58,6 +58,7 @@ pub(crate) async fn watch(
         children: BTreeMap::new(),
         decided: Vec::new(),
         drawn: None,
+        called: None,
         retries: 0,
     };
     if let Some(reason) = watching.client.queued(&watching.run).await {
@@ -139,6 +140,8 @@ struct Watching<'a> {
     decided: Vec<String>,
     /// The hold that was drawn last.
     drawn: Option<String>,
+    /// The hold the terminal was told of last.
+    called: Option<String>,
     /// How often something was tried again without a person.
     retries: u32,
 }
@@ -151,7 +154,14 @@ impl Watching<'_> {
                 self.tell_what_led_here().await?;
             }
             if self.is_ended() {
+                self.call(&format!("the run is {}", self.run.status));
                 return Ok(Stopped::Here);
+            }
+            if let Some(held) = self.open_hold().or_else(|| self.child_hold())
+                && self.called.as_ref() != Some(&held.id)
+            {
+                self.call(&format!("the run waits for you: {}", held.summary));
+                self.called = Some(held.id);
             }
             if let Some(held) = self.open_hold()
                 && self.decide(&held, decider).await? == Next::Leave
@@ -170,6 +180,12 @@ impl Watching<'_> {
                 },
                 _ = tick.tick(), if self.screen.drawing() == Drawing::Region => self.screen.draw(&self.run),
             }
+        }
+    }
+
+    fn call(&self, text: &str) {
+        if let Some(attention) = self.session.attention {
+            attention.call(self.session.report, text);
         }
     }
 

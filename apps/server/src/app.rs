@@ -13,8 +13,10 @@ use crate::channels::Channels;
 use crate::config::Setup;
 use crate::gate::{Given, TokenFile};
 use crate::idle::Door;
+use crate::ledger::Ledger;
 use crate::metrics::Tally;
 use crate::news::News;
+use crate::notify::Bureau;
 use crate::once::Answering;
 use crate::people::{Codes, Holder, People};
 use crate::place::Place;
@@ -84,6 +86,7 @@ pub struct App {
     pub(crate) diary: Arc<Diary>,
     pub(crate) post: Arc<Post>,
     pub(crate) answering: Answering,
+    pub(crate) bureau: Arc<Bureau>,
     pub(crate) channels: Channels,
     pub(crate) setup: Arc<Setup>,
     token: Arc<TokenFile>,
@@ -95,6 +98,7 @@ pub struct App {
     /// Live clients, who are also inside the door.
     pub(crate) watchers: Door,
     pub(crate) tally: Arc<Tally>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) news: Arc<News>,
     pub(crate) live: LiveLimits,
     pub(crate) place: Arc<Place>,
@@ -115,6 +119,7 @@ impl App {
             diary: parts.diary,
             post: parts.post,
             answering: Answering::default(),
+            bureau: Arc::new(Bureau::new(&parts.setup.notify)),
             setup: Arc::new(parts.setup),
             token: Arc::new(parts.token),
             agent_token: Arc::new(parts.agent_token),
@@ -124,9 +129,17 @@ impl App {
             door,
             watchers: Door::new(),
             tally,
+            ledger: Arc::default(),
             news,
             live: parts.live,
             place: Arc::new(parts.place),
+        }
+    }
+
+    /// Begins to tell whoever wants to be told; ends with the engine.
+    pub async fn begin_telling(&self) {
+        if let Err(failure) = self.bureau.open(self).await {
+            tracing::warn!(?failure, "nobody can be told of anything");
         }
     }
 

@@ -25,6 +25,7 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("GET", "/api/users", Right::Manage),
     ("POST", "/api/users", Right::Manage),
     ("POST", "/api/users/{name}/revoke", Right::Manage),
+    ("GET", "/api/doctor", Right::Manage),
     ("POST", "/api/runs", Right::Manage),
     ("POST", "/api/runs/estimate", Right::Manage),
     ("POST", "/api/runs/batch", Right::Manage),
@@ -51,6 +52,8 @@ const TABLE: &[(&str, &str, Right)] = &[
     ("POST", "/api/channels", Right::Manage),
     ("POST", "/api/channels/{id}/session", Right::Manage),
     ("POST", "/api/models/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/test", Right::Manage),
+    ("POST", "/api/notifications/{name}/retry", Right::Manage),
 ];
 
 /// What a request needs.

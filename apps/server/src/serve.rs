@@ -163,6 +163,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     if let Err(error) = app.channels.recover() {
         tracing::warn!(%error, "questions that were left open cannot be read");
     }
+    app.begin_telling().await;
     let info = ServerInfo { url: app.url(), pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     home.announce(&info)?;
     if let Some(ready) = settings.ready {

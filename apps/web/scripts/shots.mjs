@@ -1,6 +1,6 @@
 // Pictures of every screen in light and dark, from a running server through `vite preview`; reports what the policy
 // or the page complained about. Usage: node scripts/shots.mjs ADDRESS FOLDER [--axe]
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { chromium } from "playwright-core";
@@ -14,8 +14,10 @@ const only = options.find((option) => !option.startsWith("--"));
 const complaints = [];
 
 const get = async (path) => (await fetch(`${address}${path}`)).json();
+// What `more.mjs` added, if it did.
+const more = process.env.HOLDPOINT_HOME && existsSync(`${process.env.HOLDPOINT_HOME}/../more.json`) ? JSON.parse(readFileSync(`${process.env.HOLDPOINT_HOME}/../more.json`, "utf8")) : {};
 const holds = await get("/api/holds");
-const runs = await get("/api/runs?limit=200");
+const runs = await get("/api/runs?limit=200&roots=true");
 const hold = (test) => holds.find(test);
 const inbox = (name, test) => (hold(test) ? [[name, `/?hold=${encodeURIComponent(hold(test).id)}`]] : []);
 const run = (test) => runs.find(test)?.id;
@@ -26,14 +28,23 @@ const screens = [
   ...inbox("inbox-choice", (one) => one.responseType === "multiple_choice"),
   ...inbox("inbox-file", (one) => one.responseType === "file_upload"),
   ...inbox("inbox-permission", (one) => one.kind === "permission"),
-  ["runs", "/runs"], ["board", "/runs?view=board"],
-  ["run-session", `/runs/${run((one) => one.status === "running") ?? runs[0].id}/session`],
+  ["runs", "/runs"], ["board", "/runs?view=board"], ["tasks", "/runs?view=tasks"],
+  ["run-session", `/runs/${run((one) => one.status === "running" && one.playbook === "autonomous") ?? runs[0].id}/session`],
   ["run-hold", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}`],
   ["run-artifacts", `/runs/${run((one) => one.status === "completed") ?? runs[0].id}/artifacts`],
   ["run-changes", `/runs/${hold((one) => one.artifact?.type === "code")?.run ?? runs[0].id}/changes`],
   ["run-spend", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/spend`],
   ["run-events", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/events`],
+  ["run-rounds", `/runs/${hold((one) => one.kind === "fix")?.run ?? runs[0].id}/events`],
+  ["run-fork", `/runs/${run((one) => /^Describe the export/.test(one.request)) ?? run((one) => one.status === "completed") ?? runs[0].id}`],
+  ...(more.team ? [["run-team", `/runs/${more.team}`]] : []),
   ["new", "/new"],
+  ["metrics", "/figures"], ["metrics-table", "/figures?view=table"],
+  ...(more.ways ? [["compare", `/compare?runs=${more.ways.join(",")}`], ["compare-plans", `/compare?runs=${more.ways.join(",")}&show=plans`], ["compare-changes", `/compare?runs=${more.ways.join(",")}&show=changes`]] : []),
+  ["compare-empty", "/compare"],
+  ...(more.channel ? [["channel", `/channels/${more.channel}`]] : []), ["channel-new", "/channels/new"],
+  ["settings-models", "/settings"], ["settings-people", "/settings/people"], ["settings-notifications", "/settings/notifications"], ["settings-projects", "/settings/projects"], ["settings-doctor", "/settings/doctor"],
+  ["keys", "/runs"],
 ].filter(([name]) => !only || name.startsWith(only));
 
 const browser = await chromium.launchPersistentContext(mkdtempSync(`${tmpdir()}/holdpoint-shots-`), { executablePath: "/usr/bin/chromium", args: flags, headless: true });
@@ -54,6 +65,9 @@ for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800],
       await page.waitForSelector(".estimate strong");
       await page.evaluate(() => (document.activeElement.blur(), scrollTo(0, 0)));
     }
+    if (name === "keys") await page.keyboard.press("?");
+    if (name === "run-rounds") await page.click(".rounds-button");
+    if (name === "run-fork") await page.click("text=Fork…").then(() => page.waitForSelector(".points"));
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (wide > 0) complaints.push(`${name} at ${width}: ${wide} px too wide`);
     await page.screenshot({ path: `${folder}/${name}-${width === 390 ? "narrow" : theme}.png` });

@@ -4,11 +4,15 @@ import { Component, type ReactNode, useEffect, useRef, useState, useSyncExternal
 import { useHolds, useMe } from "./data";
 import { Refused } from "./http";
 import { pressed } from "./keys";
+import { Channels } from "./pages/Channels";
+import { Compare } from "./pages/Compare";
 import { Inbox } from "./pages/Inbox";
 import { Login, SignedOut } from "./pages/Login";
+import { MetricsPage } from "./pages/Metrics";
 import { NewRunPage } from "./pages/NewRun";
 import { RunPage } from "./pages/Run";
 import { Runs } from "./pages/Runs";
+import { Settings } from "./pages/Settings";
 import { go, Link, match, usePath } from "./router";
 import { connect, disconnect, useLink } from "./socket";
 import { Toasts } from "./ui/Toasts";
@@ -48,9 +52,16 @@ function Frame({ path }: { path: string }) {
       if (act === "help") setHelp((now) => !now);
       else if (act === "inbox") go("/");
       else if (act === "runs") go("/runs");
+      else if (act === "metrics") go("/figures");
+      else if (act === "channels") go("/channels");
+      else if (act === "settings") go("/settings");
       else if (act === "new") {
         event.preventDefault();
         go("/new");
+      } else if (act === "search") {
+        const field = document.querySelector<HTMLInputElement>("main input[type=search]");
+        if (field) event.preventDefault();
+        field?.focus();
       }
     };
     window.addEventListener("keydown", listen);
@@ -63,7 +74,10 @@ function Frame({ path }: { path: string }) {
         <Link href="/" className="brand" aria-label="Holdpoint, to the inbox"><Mark /><span>Holdpoint</span></Link>
         <Place href="/" path={path} word="Inbox" sign={waiting > 0 ? String(waiting) : undefined} letter="i" />
         <Place href="/runs" path={path} word="Runs" letter="l" />
-        {me.data?.role !== "viewer" && <Place href="/new" path={path} word="New run" letter="n" />}
+        {(!me.data || me.data.role === "admin") && <Place href="/new" path={path} word="New run" letter="n" />}
+        <Place href="/figures" path={path} word="Metrics" letter="m" />
+        <Place href="/channels" path={path} word="Channels" letter="t" />
+        <Place href="/settings" path={path} word="Settings" letter="," />
         <div className="nav-foot">
           <Connection />
           <Theme />
@@ -83,6 +97,15 @@ function Page({ path }: { path: string }) {
   if (path === "/") return <Inbox />;
   if (path === "/runs") return <Runs />;
   if (path === "/new") return <NewRunPage />;
+  // `/metrics` itself is for monitors.
+  if (path === "/figures") return <MetricsPage />;
+  if (path === "/compare") return <Compare />;
+  if (path === "/channels") return <Channels />;
+  if (path === "/settings") return <Settings />;
+  const channel = match("/channels/:id", path);
+  if (channel) return <Channels id={channel["id"]} />;
+  const part = match("/settings/:part", path);
+  if (part) return <Settings part={part["part"]} />;
   if (run?.["id"]) return <RunPage id={run["id"]} tab={run["tab"]} />;
   return <main className="page"><Empty title="There is nothing here"><p><Link href="/">Go to the inbox</Link></p></Empty></main>;
 }
@@ -123,10 +146,11 @@ const Mark = () => (
   <svg className="mark" viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M11 8v16M21 8v16M11 16h10" /></svg>
 );
 
-const keys: [string, string][] = [
-  ["j k", "next, previous"], ["Enter", "open the run"], ["a", "approve what is shown"], ["r", "send back, or try again"],
-  ["s", "suggest something"], ["1 – 9", "choose an option"], ["Ctrl ↵", "send what you wrote"], ["Esc", "close, go back"],
-  ["i", "inbox"], ["l", "runs"], ["n", "new run"], ["?", "these keys"],
+const keys: [string, [string, string][]][] = [
+  ["Anywhere", [["i", "inbox"], ["l", "runs"], ["n", "new run"], ["m", "metrics"], ["t", "channels"], [",", "settings"], ["/", "search in the list"], ["?", "these keys"], ["Esc", "close, go back"]]],
+  ["Lists", [["j k", "next, previous"], ["Enter", "open the run"], ["x", "mark a run"], ["c", "compare what is marked"]]],
+  ["Decisions", [["a", "approve what is shown"], ["r", "send back, or try again"], ["s", "suggest something"], ["1 – 9", "choose an option"], ["Ctrl ↵", "send what you wrote"]]],
+  ["Charts", [["← →", "read week by week"]]],
 ];
 
 function Help({ close }: { close: () => void }) {
@@ -137,7 +161,11 @@ function Help({ close }: { close: () => void }) {
   return (
     <dialog ref={box} className="help" onClose={close} onClick={(event) => event.target === box.current && close()} aria-label="Keys">
       <h2>Keys</h2>
-      <dl>{keys.map(([key, what]) => <div key={key}><dt>{key.split(" ").map((one, at) => (one === "–" ? " – " : <Key key={at}>{one}</Key>))}</dt><dd>{what}</dd></div>)}</dl>
+      <div className="key-groups">
+        {keys.map(([where, list]) => (
+          <section key={where}><h3>{where}</h3><dl>{list.map(([key, what]) => <div key={key}><dt>{key.split(" ").map((one, at) => (one === "–" ? " – " : <Key key={at}>{one}</Key>))}</dt><dd>{what}</dd></div>)}</dl></section>
+        ))}
+      </div>
       <button type="button" className="weight-plain" onClick={close}>Close<Key>Esc</Key></button>
     </dialog>
   );

@@ -1,12 +1,13 @@
 // What the screens ask for, and how live messages keep it true. While the socket is away, lists are asked for again
 // every few seconds instead.
 import { QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { useEffect, useMemo } from "react";
+import { useMemo } from "react";
 import { api, type Hold, type LiveMessage, Refused, type Run } from "./http";
 import { onMessage, useLink, useLiveRuns } from "./socket";
 import { urgency } from "./words";
 
-const PAGE = 1000;
+/** Some screens full; the rest is read as somebody scrolls there. */
+const PAGE = 300;
 
 export const client = new QueryClient({
   defaultOptions: {
@@ -64,6 +65,13 @@ export function useMe() {
 }
 /** Only hides what would be refused: the server decides who may do what. */
 export const useMayDecide = () => useMe().data?.role !== "viewer";
+export const useIsAdmin = () => useMe().data?.role === "admin";
+
+/** Paths of the repositories that runs were started in, the one last used first. */
+export function useProjects(): string[] {
+  const query = useQuery({ queryKey: ["projects"], queryFn: api.projects });
+  return useMemo(() => query.data?.filter((one) => one.present).map((one) => one.path) ?? [], [query.data]);
+}
 
 export function useHolds() {
   const query = useQuery({ queryKey: ["holds"], queryFn: api.holds, refetchInterval: usePolling() });
@@ -78,34 +86,52 @@ export function useRun(id: string) {
 export const useOfRun = <T>(id: string, what: string, ask: () => Promise<T>, wanted = true) =>
   useQuery({ queryKey: ["run", id, what], queryFn: ask, enabled: wanted, refetchInterval: usePolling() });
 
-/** Every run there is, newest first: pages as they were read, and over them what the socket told since. */
-export function useRuns() {
+const WAITING = "awaiting_approval,awaiting_clarification,paused,stuck";
+
+/** Runs that wait for a person or are at work: what the inbox tells of, however many others there are. */
+export function useOpenRuns(): ReadonlyMap<string, Run> | undefined {
+  const query = useQuery({ queryKey: ["open"], queryFn: () => api.runsWith(`${WAITING},queued,running`), refetchInterval: usePolling(), staleTime: 60_000 });
+  const live = useLiveRuns();
+  return useMemo(() => {
+    if (!query.data) return undefined;
+    const all = new Map(query.data.map((run) => [run.id, run]));
+    for (const run of live.values()) if ((all.get(run.id)?.version ?? 0) < run.version) all.set(run.id, run);
+    return all;
+  }, [query.data, live]);
+}
+
+/** Runs that somebody started, newest first: pages as they were read, what was looked for, and over them what the
+ * socket told since. */
+export function useRuns(status: string, text: string) {
   const query = useInfiniteQuery({
-    queryKey: ["runs"],
-    queryFn: ({ pageParam }) => api.runs(pageParam || undefined),
+    queryKey: ["runs", status],
+    queryFn: ({ pageParam }) => api.runs({ limit: PAGE, before: pageParam, status }),
     initialPageParam: "",
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.id),
     refetchInterval: usePolling(),
     staleTime: 60_000,
   });
+  // The server looks through the requests of all runs; what is read already is also looked through by id and branch.
+  const word = text.split(/\s+/).reduce((longest, one) => (one.length > longest.length ? one : longest), "").slice(0, 60);
+  const found = useQuery({ queryKey: ["found", word, status], queryFn: () => api.runs({ limit: 1000, before: "", status, q: word }), enabled: word.length > 1, staleTime: 30_000 });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = query;
-  useEffect(() => {
-    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage, isError]);
   const live = useLiveRuns();
   const pages = query.data?.pages;
   const runs = useMemo(() => {
     if (!pages) return undefined;
-    return merged(pages.flat(), live);
-  }, [pages, live]);
-  return { ...query, runs };
+    return merged([...pages.flat(), ...(word.length > 1 ? (found.data ?? []) : [])], live);
+  }, [pages, live, found.data, word]);
+  const more = () => {
+    if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
+  };
+  return { ...query, runs, more, looking: word.length > 1 && found.isFetching };
 }
 
 export function merged(read: Run[], live: ReadonlyMap<string, Run>): Run[] {
   const all = new Map(read.map((run) => [run.id, run]));
   for (const run of live.values()) {
     const known = all.get(run.id);
-    if (!known || known.version < run.version) all.set(run.id, run);
+    if (!run.parent && (!known || known.version < run.version)) all.set(run.id, run);
   }
   return [...all.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
 }

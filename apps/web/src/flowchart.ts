@@ -6,14 +6,14 @@ export type Box = { id: string; label: string; shape: Shape; x: number; y: numbe
 export type Arrow = { from: string; to: string; label: string; dashed: boolean; open: boolean; points: [number, number][]; back: boolean };
 export type Chart = { boxes: Box[]; arrows: Arrow[]; width: number; height: number };
 
-type Node = { id: string; label: string; shape: Shape };
-type Edge = { from: string; to: string; label: string; dashed: boolean; open: boolean };
+export type Node = { id: string; label: string; shape: Shape; width?: number; height?: number };
+export type Edge = { from: string; to: string; label: string; dashed: boolean; open: boolean };
 const MOST = 80;
 
 export function flowchart(source: string): Chart | undefined {
   const read = parse(source);
   if (!read || read.nodes.length === 0 || read.nodes.length > MOST) return undefined;
-  return place(read.nodes, read.edges, read.sideways);
+  return arranged(read.nodes, read.edges, read.sideways);
 }
 
 export function parse(source: string): { nodes: Node[]; edges: Edge[]; sideways: boolean } | undefined {
@@ -119,12 +119,14 @@ function layers(nodes: Node[], edges: Edge[]): { layer: Map<string, number>; bac
 }
 
 function size(node: Node): [number, number] {
+  if (node.width && node.height) return [node.width, node.height];
   if (node.shape === "circle") return [18, 18];
   const width = Math.min(230, Math.max(64, node.label.length * 7.3 + 28));
   return node.shape === "diamond" ? [width + 34, 54] : [width, 38];
 }
 
-function place(nodes: Node[], edges: Edge[], sideways: boolean): Chart {
+/** Every box with its place, every arrow with its way. */
+export function arranged(nodes: Node[], edges: Edge[], sideways: boolean): Chart {
   const { layer, back } = layers(nodes, edges);
   const rows: Node[][] = [];
   for (const node of nodes) (rows[layer.get(node.id) ?? 0] ??= []).push(node);

@@ -21,6 +21,26 @@ export type Estimate = Schemas["EstimateView"];
 export type DecideRequest = Schemas["DecideRequest"];
 export type Problem = Schemas["Problem"];
 export type LiveMessage = Schemas["LiveMessage"];
+export type Metrics = Schemas["MetricsView"];
+export type Figures = Schemas["FiguresView"];
+export type NamedFigures = Schemas["NamedFigures"];
+export type Project = Schemas["ProjectView"];
+export type Doctor = Schemas["DoctorView"];
+export type CompareView = Schemas["CompareView"];
+export type Compared = Schemas["ComparedRun"];
+export type Channel = Schemas["ChannelView"];
+export type Question = Schemas["QuestionView"];
+export type ChannelMessage = Schemas["ChannelMessage"];
+export type User = Schemas["UserView"];
+export type NewUserView = Schemas["NewUserView"];
+export type LoginCode = Schemas["LoginCodeView"];
+export type ModelTest = Schemas["ModelTestView"];
+export type TaskRun = Schemas["TaskRunView"];
+export type PlanTask = Schemas["TaskView"];
+export type Batch = Schemas["BatchView"];
+export type ForkPoint = Schemas["ForkPointView"];
+export type ForkWish = Schemas["ForkRequest"];
+export type Forked = Schemas["ForkView"];
 export type Me = { name: string; role: "viewer" | "reviewer" | "admin" };
 
 /** The server said no, or could not be reached (status 0). */
@@ -72,13 +92,18 @@ export function freshKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** What is not empty. */
+const said = (words: Record<string, string>) => Object.fromEntries(Object.entries(words).filter(([, word]) => word !== ""));
 const at = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
 export const api = {
   login: (code: string) => call<unknown>("POST", "/api/login", { code }),
   me: () => call<Me>("GET", "/api/me"),
   holds: () => call<Hold[]>("GET", "/api/holds"),
-  runs: (before?: string) => call<Run[]>("GET", `/api/runs?limit=1000${before ? `&before=${before}` : ""}`),
+  runs: (which: { limit: number; before: string; status: string; q?: string }) =>
+    call<Run[]>("GET", `/api/runs?${new URLSearchParams({ roots: "true", ...said({ ...which, limit: String(which.limit) }) })}`),
+  newest: () => call<Run[]>("GET", "/api/runs?limit=1"),
+  runsWith: (statuses: string) => call<Run[]>("GET", `/api/runs?limit=1000&status=${statuses}`),
   run: (id: string) => call<Run>("GET", at(id)),
   events: (id: string) => call<RunEvent[]>("GET", at(id, "/events")),
   artifact: (id: string, number: number) => call<ArtifactContent>("GET", at(id, `/artifacts/${number}`)),
@@ -98,5 +123,30 @@ export const api = {
   cancel: (id: string, reason?: string) => call<Run>("POST", at(id, "/cancel"), reason ? { reason } : {}),
   pause: (id: string) => call<Run>("POST", at(id, "/pause"), {}),
   resume: (id: string) => call<Run>("POST", at(id, "/resume"), {}),
+  metrics: (weeks: string, project: string) =>
+    call<Metrics>("GET", `/api/metrics?weeks=${weeks}${project ? `&project=${encodeURIComponent(project)}` : ""}`),
+  projects: () => call<Project[]>("GET", "/api/projects"),
+  doctor: () => call<Doctor>("GET", "/api/doctor"),
+  compare: (runs: string) => call<CompareView>("GET", `/api/compare?runs=${encodeURIComponent(runs)}`),
+  approve: (id: string, digest: string) => call<Run>("POST", at(id, "/approve"), { digest }),
+  overturn: (id: string, assumption: number, answer: string[]) => call<Run>("POST", at(id, "/overturn"), { assumption, answer }),
+  variants: (run: NewRun, count: number, approaches: string[], key: string) =>
+    call<Batch>("POST", "/api/runs/variants", { run, count, approaches }, key),
+  channels: () => call<Channel[]>("GET", "/api/channels"),
+  channel: (id: string) => call<Channel>("GET", `/api/channels/${encodeURIComponent(id)}`),
+  openChannel: (wish: { project: string; title: string }) => call<Channel>("POST", "/api/channels", wish),
+  askChannel: (id: string, question: { text: string; model?: string }) =>
+    call<Question>("POST", `/api/channels/${encodeURIComponent(id)}/session`, question),
+  users: () => call<User[]>("GET", "/api/users"),
+  addUser: (name: string, role: string) => call<NewUserView>("POST", "/api/users", { name, role }),
+  revokeUser: (name: string) => call<User>("POST", `/api/users/${encodeURIComponent(name)}/revoke`, {}),
+  loginCode: (user: string) => call<LoginCode>("POST", "/api/login-codes", { user }),
+  logout: (everywhere: boolean) => call<unknown>("POST", "/api/logout", { everywhere }),
+  testModels: (models: string[]) => call<ModelTest[]>("POST", "/api/models/test", { models }),
+  tasks: (all: boolean) => call<TaskRun[]>("GET", `/api/tasks?all=${all}`),
+  mergeTask: (id: string, wish: { force: boolean; reason?: string; commit?: string }) =>
+    call<TaskRun>("POST", `/api/tasks/${encodeURIComponent(id)}/merge`, wish),
+  forkPoints: (id: string) => call<ForkPoint[]>("GET", at(id, "/checkpoints")),
+  fork: (id: string, wish: ForkWish, key: string) => call<Forked>("POST", at(id, "/fork"), wish, key),
   tell: (id: string, text: string) => call<unknown>("POST", at(id, "/message"), { text }),
 };

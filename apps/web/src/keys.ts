@@ -1,13 +1,14 @@
 // Which key means what, apart from who listens. A key never means anything while somebody types.
 export type Act =
   | "next" | "previous" | "open" | "approve" | "reject" | "suggest" | "help" | "close"
-  | "inbox" | "runs" | "new" | { option: number };
+  | "inbox" | "runs" | "new" | "metrics" | "channels" | "settings" | "mark" | "compare" | "search" | { option: number };
 
 export type Press = { key: string; ctrlKey: boolean; metaKey: boolean; altKey: boolean; typing: boolean };
 
 const plain: Record<string, Act> = {
   j: "next", ArrowDown: "next", k: "previous", ArrowUp: "previous", Enter: "open",
   a: "approve", r: "reject", s: "suggest", "?": "help", Escape: "close", i: "inbox", l: "runs", n: "new",
+  m: "metrics", t: "channels", ",": "settings", x: "mark", c: "compare", "/": "search",
 };
 
 export function meaning(press: Press): Act | undefined {

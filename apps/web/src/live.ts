@@ -73,17 +73,24 @@ function without<V>(map: ReadonlyMap<string, V>, key: string): ReadonlyMap<strin
 type Activity = Extract<LiveMessage, { message: "activity" }>;
 
 function hear(heard: Live["heard"], { run, name, data }: Activity): Live["heard"] {
+  const before = heard.get(run);
+  const now = further(before, name, data);
+  if (now === before) return heard;
+  return now ? new Map(heard).set(run, now) : without(heard, run);
+}
+
+/** What is heard after one more activity; nothing once the conversation is over. */
+export function further(before: Heard | undefined, name: Activity["name"], data: object): Heard | undefined {
   const said = data as Record<string, unknown>;
   const text = (key: string) => (typeof said[key] === "string" ? said[key] : "");
   const turn = typeof said["turn"] === "number" ? said["turn"] : undefined;
-  if (turn === undefined) return name === "session:completed" ? without(heard, run) : heard;
-  const before = heard.get(run);
+  if (turn === undefined) return name === "session:completed" ? undefined : before;
   const same = before && before.turn === turn && before.session === text("session");
   const now: Heard = same ? { ...before } : { session: text("session"), stage: text("stage"), turn, items: [], over: false };
   now.items = add(now.items, name, said, text);
   // Tools of a turn run after the model's part of it is complete.
   now.over = name === "turn:completed" || now.over;
-  return new Map(heard).set(run, now);
+  return now;
 }
 
 function add(items: TurnItem[], name: Activity["name"], said: Record<string, unknown>, text: (key: string) => string) {

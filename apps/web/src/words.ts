@@ -53,14 +53,14 @@ export const statusWords = (status: string): string => statuses[status]?.[0] ?? 
 export const statusTone = (status: string): Tone => statuses[status]?.[1] ?? "calm";
 export const allStatuses = Object.keys(statuses);
 
-const holds: Record<string, string> = {
+export const holdNames: Record<string, string> = {
   approval: "Approve", clarification: "Question", confirm: "Ready?", fix: "Checks failed", permission: "Permission",
   timeout: "Out of time", model: "Model fails", quota: "Quota spent", budget: "Budget", conflict: "Conflict",
   credentials: "Credentials", review: "Review", stuck: "Stuck", paused: "Paused",
 };
 export function holdWords(hold: Hold): string {
   if (hold.kind === "approval" && hold.artifact) return hold.artifact.type === "code" ? "Approve code" : "Approve plan";
-  return holds[hold.kind] ?? hold.kind;
+  return holdNames[hold.kind] ?? hold.kind;
 }
 export function holdTone(kind: string): Tone {
   if (kind === "stuck" || kind === "fix" || kind === "model" || kind === "conflict" || kind === "permission") return "bad";
@@ -100,6 +100,8 @@ export function urgency(a: Hold, b: Hold): number {
   return rank(a) - rank(b) || Date.parse(a.since) - Date.parse(b.since) || a.id.localeCompare(b.id);
 }
 
+/** The first line of a request; the rest is told where there is room. */
+export const headline = (request: string) => request.trimStart().split("\n", 1)[0] || "(nothing said yet)";
 export const shortId = (id: string) => id.split("-")[0] ?? id;
 export const projectName = (path: string) => path.split("/").filter(Boolean).at(-1) ?? path;
 export const isOver = (run: Run) => run.completedAt !== null && run.completedAt !== undefined;

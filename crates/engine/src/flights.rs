@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::{Command, EffectId, PursuitReport, Run, RunId, SpendReport, TaintReport};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tracing::{Instrument as _, Span};
 
 use crate::handle::Refusal;
 use crate::{EffectRunner, Engine, Job, Leased, PursuitSink, Slots, SpendSink, TaintSink, Weight, boundary, kin};
@@ -67,12 +68,13 @@ impl Flights {
         let job = Job { id: leased.id.clone(), effect: leased.effect, run, spend, pursuit, taint };
         let runner = Arc::clone(&self.runner);
         let epoch = leased.lease.epoch;
+        let span = span(&job, epoch);
         let task = self.runtime.spawn(async move {
             if let Some(before) = before {
                 // A task that was told to stop ends with an error; only its end matters.
                 let _ = before.await;
             }
-            fly(runner, job, epoch, engine).await;
+            fly(runner, job, epoch, engine).instrument(span).await;
         });
         self.add(weight);
         self.in_air.insert(id, Flight { number, epoch, weight, task });
@@ -125,6 +127,20 @@ impl Flights {
     }
 }
 
+/// What is told of an effect to whoever collects traces: which, of which run, and how it ended; never its content.
+fn span(job: &Job, attempt: u64) -> Span {
+    let (word, run) = (job.effect.word(), &job.id.run);
+    tracing::info_span!(
+        "effect",
+        otel.name = %format!("effect {word}"),
+        run_id = %run,
+        effect_id = %job.id,
+        effect = word,
+        attempt,
+        outcome = tracing::field::Empty,
+    )
+}
+
 /// Does one effect and reports it until the report is stored or known to be worthless.
 async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine) {
     let id: EffectId = job.id.clone();
@@ -137,6 +153,7 @@ async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine
     };
     boundary("effect.after");
     tracing::debug!(effect = %id, word, outcome = outcome.word(), "effect ended");
+    Span::current().record("outcome", outcome.word());
     loop {
         match engine.report(&id, epoch, &outcome).await {
             Ok(()) | Err(Refusal::Stopped | Refusal::Rejected(_) | Refusal::ShortIdTaken) => return,

@@ -5,6 +5,7 @@
 
 mod answers;
 mod channels;
+mod deliveries;
 mod diary;
 mod encode;
 mod entry;
@@ -18,6 +19,7 @@ mod sqlite;
 mod write;
 
 pub use answers::{Keyed, Known};
+pub use deliveries::{Delivery, DeliveryRow, NewDelivery, Standing};
 pub use diary::Diary;
 pub use encode::{decode, encode};
 pub use post::Post;

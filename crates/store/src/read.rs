@@ -31,6 +31,26 @@ pub(crate) fn feed(connection: &Connection, after: u64, limit: usize) -> Result<
     })
 }
 
+/// Types are our own words. In a row the type stands before the payload, so that payloads of others are not read.
+pub(crate) fn feed_of(
+    connection: &Connection,
+    types: &[&str],
+    after: u64,
+    limit: usize,
+) -> Result<Vec<FeedItem>, StoreError> {
+    let marks = vec!["?"; types.len()].join(", ");
+    let sql = format!(
+        "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
+        WHERE position > ? AND type IN ({marks}) AND inherited = 0 ORDER BY position LIMIT ?"
+    );
+    let mut arguments: Vec<Box<dyn ToSql>> = vec![Box::new(int(after))];
+    arguments.extend(types.iter().map(|kind| Box::new((*kind).to_owned()) as Box<dyn ToSql>));
+    arguments.push(Box::new(int(limit as u64)));
+    collect(connection, &sql, rusqlite::params_from_iter(arguments), |row| {
+        Ok(FeedItem { position: count(get(row, 0)?)?, run: run_id(row, 1)?, recorded: recorded(row, 2)? })
+    })
+}
+
 pub(crate) fn exists(connection: &Connection, run: &RunId) -> Result<bool, StoreError> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM workflow_runs WHERE id = ?1").map_err(fault)?;
     statement.exists([run.as_str()]).map_err(fault)

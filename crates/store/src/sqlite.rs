@@ -171,6 +171,10 @@ impl Store for Sqlite {
         self.read(|connection| read::feed(connection, after, limit))
     }
 
+    fn feed_of(&self, types: &[&str], after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
+        self.read(|connection| read::feed_of(connection, types, after, limit))
+    }
+
     fn position(&self) -> Result<u64, StoreError> {
         self.read(read::position)
     }

@@ -4,12 +4,15 @@
 
 mod batch;
 mod channel;
+mod doctor;
 mod estimate;
 mod exit;
+mod figures;
 mod fork;
 mod goal;
 mod live;
 mod model;
+mod notify;
 mod people;
 mod problem;
 mod request;
@@ -19,8 +22,10 @@ mod view;
 
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
+pub use doctor::{DoctorView, FindingState, FindingView, SettingView};
 pub use estimate::{EstimateView, SharedLimitView};
 pub use exit::ExitCode;
+pub use figures::{FiguresView, MetricsView, NamedFigures, ProjectView, WaitView};
 pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
 pub use live::{LiveMessage, LiveName};
@@ -28,6 +33,7 @@ pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,
     ProviderView, RoleModelsView, TestSpendView,
 };
+pub use notify::{DeliveryView, DestinationView, Notice, NoticeHold, NoticeRun, NotifyRequest, RevivedView};
 pub use people::{
     HealthView, LoginCodeView, LoginRequest, LogoutRequest, LogoutView, MeView, NewLoginCode, NewUser, NewUserView,
     Role, UserView,

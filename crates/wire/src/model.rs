@@ -116,6 +116,9 @@ pub struct RoleModelsView {
     pub models: Vec<String>,
     /// `chosen` by the user, or the `default` of a provider that is set up.
     pub from: String,
+    /// The program that plays it, where the user chose one; our own agent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
 }
 
 /// Where prices come from.

@@ -23,7 +23,9 @@ mod list;
 mod log;
 mod mcp;
 mod merge;
+mod metrics;
 mod model;
+mod notify;
 mod open;
 mod overturn;
 mod pause;
@@ -75,11 +77,11 @@ pub(crate) enum Command {
     /// Show a run
     Show(OneRun),
     /// Follow a run live, and decide when it holds
-    Watch(OneRun),
+    Watch(watch::Arguments),
     /// Show everything that waits for you
     Inbox,
     /// Inbox and runs on the whole terminal, decided with the keyboard
-    Tui,
+    Tui(tui::Arguments),
     /// Say yes to what a run shows
     Approve(approve::Arguments),
     /// Send what a run shows back, with feedback
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Why(OneRun),
     /// Show what a run spent
     Cost(OneRun),
+    /// Show how runs went: success, time, money, decisions, by week, playbook or model
+    Metrics(metrics::Arguments),
     /// Ask about the code of a repository
     #[command(subcommand)]
     Channel(channel::Action),
@@ -136,6 +140,9 @@ pub(crate) enum Command {
     Playbook(playbook::Action),
     /// Open the dashboard in a browser, logged in
     Open(open::Arguments),
+    /// See who is told when something waits or has ended, and test it
+    #[command(subcommand)]
+    Notify(notify::Action),
     /// Let people in: viewers, reviewers, admins
     #[command(subcommand)]
     User(user::Action),
@@ -208,7 +215,7 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Show(arguments) => show::run(&arguments, session).await,
         Command::Watch(arguments) => watch::run(&arguments, session).await,
         Command::Inbox => inbox::run(session).await,
-        Command::Tui => tui::run(session).await,
+        Command::Tui(arguments) => tui::run(&arguments, session).await,
         Command::Approve(arguments) => approve::run(arguments, session).await,
         Command::Reject(arguments) => reject::run(arguments, session).await,
         Command::Answer(arguments) => answer::run(arguments, session).await,
@@ -230,11 +237,13 @@ pub(crate) async fn run(command: Command, session: &Session) -> Result<ExitCode,
         Command::Log(arguments) => log::run(&arguments, session).await,
         Command::Why(arguments) => why::run(&arguments, session).await,
         Command::Cost(arguments) => cost::run(&arguments, session).await,
+        Command::Metrics(arguments) => metrics::run(arguments, session).await,
         Command::Channel(action) => channel::run(action, session).await,
         Command::Task(action) => task::run(action, session).await,
         Command::Model(action) => model::run(action, session).await,
         Command::Playbook(action) => playbook::run(action, session).await,
         Command::Open(arguments) => open::run(arguments, session).await,
+        Command::Notify(action) => notify::run(action, session).await,
         Command::User(action) => user::run(action, session).await,
         Command::Mcp(arguments) => mcp::run(&arguments, session).await,
         Command::Serve(arguments) => serve::run(arguments, session).await,

@@ -10,9 +10,10 @@ use std::{
 
 use clap::Args;
 use server::Settings;
+use tracing_subscriber::{Layer as _, prelude::*};
 use wire::ExitCode;
 
-use crate::{failure::Failure, home::Home, session::Session};
+use crate::{failure::Failure, home::Home, session::Session, telemetry::Telemetry};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -48,8 +49,12 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         let _already_leader = rustix::process::setsid();
     }
     session.home.create()?;
-    trace();
+    let telemetry = trace();
     let answer = server::serve(settings(&arguments, session)?).await;
+    if let Some(telemetry) = telemetry {
+        // Blocks until the last spans are gone.
+        let _ended = tokio::task::spawn_blocking(move || telemetry.end()).await;
+    }
     match answer {
         Ok(()) => Ok(ExitCode::Done),
         Err(error) => {
@@ -113,17 +118,27 @@ fn leave_pipe(home: &Home) {
 }
 
 /// Values that are not UTF-8 cannot be settings of ours.
-fn environment() -> BTreeMap<String, String> {
+pub(super) fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-fn trace() {
+fn trace() -> Option<Telemetry> {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(io::stderr).with_filter(filter);
+    let (telemetry, problem) = match Telemetry::wished() {
+        Ok(telemetry) => (telemetry, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let spans = telemetry.as_ref().map(Telemetry::layer);
+    tracing_subscriber::registry().with(lines).with(spans).init();
+    if let Some(problem) = problem {
+        tracing::warn!(problem, "no spans are sent: what OTEL_EXPORTER_OTLP_… says cannot be used");
+    }
+    telemetry
 }
 
 #[cfg(test)]

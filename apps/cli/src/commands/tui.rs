@@ -2,11 +2,19 @@
 
 use std::io::IsTerminal as _;
 
+use clap::Args;
 use wire::ExitCode;
 
-use crate::{failure::Failure, report, session::Session};
+use crate::{attention::Attention, failure::Failure, report, session::Session};
 
-pub(super) async fn run(session: &Session) -> Result<ExitCode, Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Tell the terminal when something new waits for you
+    #[arg(long, value_enum)]
+    notify: Option<Attention>,
+}
+
+pub(super) async fn run(arguments: &Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let hint = "use `holdpoint inbox`, `holdpoint list` and `holdpoint show RUN`, with --json for programs";
     if session.report.is_json() {
         return Err(Failure::usage("`holdpoint tui` is for people and prints no JSON", hint));
@@ -14,5 +22,5 @@ pub(super) async fn run(session: &Session) -> Result<ExitCode, Failure> {
     if !report::stdout_is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage("`holdpoint tui` needs a terminal, and this is none", hint));
     }
-    Box::pin(crate::tui::run(session)).await
+    Box::pin(crate::tui::run(&session.telling(arguments.notify))).await
 }

@@ -221,6 +221,7 @@ mod tests {
             role: name.to_owned(),
             models: models.iter().map(|model| (*model).to_owned()).collect(),
             from: "chosen".to_owned(),
+            program: None,
         };
         let used = ["acme/claude-sonnet-4-5", "house/new"];
         ModelsView {

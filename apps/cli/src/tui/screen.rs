@@ -20,6 +20,7 @@ use super::lists::breadth;
 use super::news::{News, Order};
 use super::server::Server;
 use super::state::{Notice, State};
+use crate::attention::Heard;
 use crate::failure::Failure;
 use crate::session::Session;
 
@@ -36,7 +37,7 @@ pub(crate) async fn run(session: &Session) -> Result<ExitCode, Failure> {
     let following = Following(tokio::spawn(server.clone().follow()));
     leave_on_panic();
     let screen = Screen::take()?;
-    let mut app = App { screen, state: State::new(Timestamp::now()), server, session, coming };
+    let mut app = App { screen, state: State::new(Timestamp::now()), server, session, coming, heard: Heard::default() };
     let result = app.serve().await;
     drop((app, following));
     result.map_err(|error| terminal_failure(&error))?;
@@ -109,6 +110,7 @@ struct App<'a> {
     server: Server,
     session: &'a Session,
     coming: mpsc::Receiver<News>,
+    heard: Heard,
 }
 
 /// Whether it goes on.
@@ -186,7 +188,16 @@ impl App<'_> {
             let Ok(news) = self.coming.try_recv() else { break };
             orders.extend(self.state.take(news));
         }
+        self.call();
         orders
+    }
+
+    /// Tells the terminal that something new waits.
+    fn call(&mut self) {
+        let Some(attention) = self.session.attention else { return };
+        if let Some(hold) = self.heard.fresh(&self.state.holds) {
+            attention.call(self.session.report, &format!("a run waits for you: {}", hold.summary));
+        }
     }
 
     fn order(&self, order: Order) -> Next {

@@ -5,8 +5,10 @@ mod direct;
 mod environment;
 mod limits;
 mod mcp;
+mod notify;
 mod project;
 mod providers;
+mod told;
 mod user;
 
 use std::collections::BTreeMap;
@@ -17,8 +19,11 @@ use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
 use runner::{DirectAgents, McpServers, Models};
 
+use crate::notify::Notify;
+
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
+pub use told::Told;
 
 /// Everything the server was set up with.
 #[derive(Clone)]
@@ -37,6 +42,10 @@ pub struct Setup {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
+    /// Every setting with where it came from.
+    pub told: Told,
+    /// Who is told when something waits or has ended.
+    pub notify: Notify,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -110,6 +119,7 @@ impl Setup {
         let entry = limits::entry(environment, &user, &path)?;
         let upstreams = providers::upstreams(environment, &user.providers, &path)?;
         let direct = direct::agents(user.direct(), &user.text, environment, &path)?;
+        let notify = notify::notify(&user.notify, &user.text, environment, &path)?;
         let keys = providers::keys(environment, &user.providers);
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
@@ -121,7 +131,8 @@ impl Setup {
         if let Some(model) = &models.embeddings {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct })
+        let told = Told::read(home, environment)?;
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, told, notify })
     }
 }
 

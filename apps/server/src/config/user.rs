@@ -12,6 +12,7 @@ use toml::Spanned;
 
 use super::direct::DirectFile;
 use super::mcp::McpFile;
+use super::notify::NotifyFile;
 use super::{Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
@@ -34,6 +35,7 @@ pub(super) struct UserFile {
     pub(super) search: Option<SearchFile>,
     pub(super) embeddings: Option<EmbeddingsFile>,
     pub(super) mcp: BTreeMap<String, McpFile>,
+    pub(super) notify: NotifyFile,
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
     /// The file itself, to name lines of it.

@@ -3,6 +3,7 @@
 mod channels;
 mod decisions;
 mod document;
+mod figures;
 mod forks;
 mod groups;
 mod holds;
@@ -10,6 +11,7 @@ mod live;
 mod login;
 mod models;
 mod monitor;
+mod notifications;
 mod paging;
 mod playbooks;
 mod reading;
@@ -34,6 +36,7 @@ use crate::once::once;
 use crate::pages;
 use crate::problem::Failure;
 use crate::tags::tagged;
+use crate::traced::traced;
 
 /// The whole face, guarded.
 pub fn router(app: App) -> Router {
@@ -47,6 +50,7 @@ pub fn router(app: App) -> Router {
         .layer(axum::middleware::from_fn(tagged))
         .layer(axum::middleware::from_fn_with_state(app.clone(), once))
         .layer(axum::middleware::from_fn_with_state(app.clone(), gate))
+        .layer(axum::middleware::from_fn(traced))
         .with_state(app)
 }
 
@@ -61,6 +65,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(holds::list))
         .routes(routes!(holds::answer))
         .routes(routes!(groups::compare))
+        .routes(routes!(figures::metrics))
+        .routes(routes!(figures::projects))
+        .routes(routes!(figures::doctor))
         .routes(routes!(playbooks::list))
         .routes(routes!(models::list))
         .routes(routes!(models::test))
@@ -77,6 +84,9 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(login::who))
         .routes(routes!(users::list, users::add))
         .routes(routes!(users::revoke))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::test))
+        .routes(routes!(notifications::retry))
         .routes(routes!(monitor::health))
         .routes(routes!(monitor::metrics));
     let mut workflows = of_runs();

@@ -64,7 +64,9 @@ fn tests(spend: TriesSpend, home: &Path) -> TestSpendView {
 fn role_view(setup: &Setup, role: String) -> RoleModelsView {
     let models = models_of(setup, &role).iter().map(ToString::to_string).collect();
     let from = if setup.defaults.models.contains_key(&role) { "chosen" } else { "default" };
-    RoleModelsView { role, models, from: from.to_owned() }
+    let programs = &setup.defaults.programs;
+    let program = programs.get(&role).or_else(|| programs.get("*")).map(ToString::to_string);
+    RoleModelsView { role, models, from: from.to_owned(), program }
 }
 
 /// Built-in ones, the user's own, and scripts; without their models.

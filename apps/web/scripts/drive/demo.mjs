@@ -16,7 +16,7 @@ export async function demo({ page }, server, repository, name) {
     await page.fill("input[list=projects]", repository);
     await page.waitForSelector("input[list=models]");
     for (const input of await page.locator("input[list=models]").all()) await input.fill("scripted/demo");
-    await page.getByRole("switch", { name: /Merge/ }).check();
+    await page.getByLabel("In the end").selectOption("merge");
     await page.waitForSelector(".estimate strong");
     await fits(page);
     await page.click("button[type=submit]");

@@ -1,19 +1,20 @@
 // The first page: everything that waits for a person, and the one that is looked at.
+import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
-import { useHolds, useRuns } from "../data";
-import type { Hold } from "../http";
+import { useHolds, useOpenRuns } from "../data";
+import { api, type Hold, type Run } from "../http";
 import { moved, pressed } from "../keys";
 import { go, Link, useSearch } from "../router";
 import { HoldPanel } from "../ui/HoldPanel";
 import { Badge, Empty, Key, Loading, Trouble, useNow, Words } from "../ui/bits";
-import { ago, holdTone, holdWords, shortId } from "../words";
+import { ago, headline, holdTone, holdWords, shortId } from "../words";
 
 const WIDE = "(min-width: 900px)";
 
 export function Inbox() {
   const { holds, isError, error, refetch } = useHolds();
-  const { runs } = useRuns();
+  const runs = useOpenRuns();
   const search = useSearch();
   const asked = new URLSearchParams(search).get("hold") ?? undefined;
   // The place in the list is kept when what was there is gone: the next one moves up.
@@ -47,7 +48,7 @@ export function Inbox() {
     return () => window.removeEventListener("keydown", listen);
   });
   if (isError && !holds) return <main className="page"><Trouble error={error} retry={() => void refetch()} /></main>;
-  const requests = new Map(runs?.map((run) => [run.id, run.request]));
+  const working = [...(runs?.values() ?? [])].filter((run) => run.status === "running" || run.status === "queued").length;
   const next = () => go("/", "replace");
   return (
     <main className={isOpen ? "inbox open" : "inbox"}>
@@ -57,21 +58,23 @@ export function Inbox() {
           {holds && <span className="quiet">{holds.length === 0 ? "nothing waits" : `${holds.length} waiting`}</span>}
         </header>
         {!holds && <Loading lines={8} />}
-        {holds && holds.length > 0 && <List holds={holds} requests={requests} index={index} select={(at) => select(at, matchMedia(WIDE).matches ? "replace" : "push")} />}
+        {holds && holds.length > 0 && <List holds={holds} runs={runs} index={index} select={(at) => select(at, matchMedia(WIDE).matches ? "replace" : "push")} />}
         {holds && holds.length > 0 && <p className="keys-line"><Key>j</Key><Key>k</Key> move <Key>a</Key> approve <Key>r</Key> send back <Key>?</Key> all keys</p>}
       </section>
       <section className="inbox-detail" aria-label="What is asked">
         {isOpen && <h1 className="sr narrow">Inbox</h1>}
         {isOpen && <button type="button" className="back" onClick={() => go("/", "replace")}>← Inbox</button>}
         {hold && <HoldPanel key={hold.id} hold={hold} onDone={next} />}
-        {holds?.length === 0 && <Nothing any={(runs?.length ?? 0) > 0} working={runs?.filter((run) => run.status === "running" || run.status === "queued").length ?? 0} />}
+        {holds?.length === 0 && <Nothing working={working} />}
       </section>
     </main>
   );
 }
 
-function Nothing({ any, working }: { any: boolean; working: number }) {
-  if (!any) {
+function Nothing({ working }: { working: number }) {
+  const newest = useQuery({ queryKey: ["any"], queryFn: api.newest });
+  if (!newest.data) return null;
+  if (newest.data.length === 0) {
     return (
       <Empty title="Nothing waits for you, because nothing runs yet">
         <p>A run takes a request and a repository through planning, implementation and validation. Where you want a say, it stops and shows up here.</p>
@@ -88,9 +91,9 @@ function Nothing({ any, working }: { any: boolean; working: number }) {
   );
 }
 
-type ListProps = { holds: Hold[]; requests: Map<string, string>; index: number; select: (at: number) => void };
+type ListProps = { holds: Hold[]; runs: ReadonlyMap<string, Run> | undefined; index: number; select: (at: number) => void };
 
-function List({ holds, requests, index, select }: ListProps) {
+function List({ holds, runs, index, select }: ListProps) {
   const now = useNow();
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({ count: holds.length, getScrollElement: () => box.current, estimateSize: () => 84, overscan: 6, getItemKey: (at) => holds[at]?.id ?? at });
@@ -109,7 +112,7 @@ function List({ holds, requests, index, select }: ListProps) {
               style={{ transform: `translateY(${item.start}px)`, height: item.size }} onClick={() => select(item.index)}
             >
               <span className="row-top"><Badge tone={holdTone(hold.kind)}>{holdWords(hold)}</Badge><span className="quiet">{shortId(hold.run)}</span><span className="quiet when">{ago(hold.since, now)}</span></span>
-              <span className="row-title">{requests.get(hold.run) ?? hold.summary}</span>
+              <span className="row-title">{headline(runs?.get(hold.run)?.request ?? hold.summary)}</span>
               <span className="row-sub"><Words text={hold.question ?? hold.artifact?.title ?? hold.summary} /></span>
             </div>
           );

@@ -1,9 +1,10 @@
 // A new run: what, where, how far it is trusted, who works and what it may cost.
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
-import { client, useRuns } from "../data";
+import { type FormEvent, type ReactNode, useDeferredValue, useEffect, useRef, useState } from "react";
+import { client, useProjects } from "../data";
 import { api, freshKey, type NewRun, type Playbook, Refused } from "../http";
 import { go } from "../router";
+import { Diagram } from "../ui/Diagram";
 import { say } from "../ui/Toasts";
 import { Trouble, Words } from "../ui/bits";
 import { shortId, usd } from "../words";
@@ -14,17 +15,31 @@ const gates: [string, string, string][] = [
   ["fixes", "Fixes", "You decide what happens when a check fails"],
 ];
 
+type Ending = "branch" | "review" | "merge" | "pull";
+const endings: [Ending, string, string][] = [
+  ["branch", "stays on its branch", "The branch is in your repository; nothing else is touched."],
+  ["review", "waits for your review", "You look at the finished work, then merge it, open a pull request or send it back."],
+  ["merge", "is merged", "Squash-merged into the base when every gate passed for exactly that commit."],
+  ["pull", "becomes a pull request", "Pushed and opened on the forge when every gate passed."],
+];
+type Strangers = { source: string; kind: string; text: string };
+const said = (words: Record<string, string>) => Object.fromEntries(Object.entries(words).filter(([, word]) => word.trim()));
+const agents = ["own", "claude", "codex", "codex-exec", "gemini", "opencode", "acp:", "command:"];
+
 export function NewRunPage() {
-  const { runs } = useRuns();
-  const projects = useMemo(() => [...new Set(runs?.map((run) => run.project))].slice(0, 20), [runs]);
+  const projects = useProjects();
   const [request, setRequest] = useState("");
   const [typed, setProject] = useState<string>();
   const project = typed ?? projects[0] ?? "";
-  const [playbook, setPlaybook] = useState("autonomous");
+  const [playbook, setPlaybook] = useState(() => new URLSearchParams(location.search).get("playbook") ?? "autonomous");
   const [manual, setManual] = useState<Record<string, boolean>>({ planning: true });
   const [models, setModels] = useState<Record<string, string>>({});
   const [budget, setBudget] = useState("");
-  const [merge, setMerge] = useState(false);
+  const [programs, setPrograms] = useState<Record<string, string>>({});
+  const [ending, setEnding] = useState<Ending>("branch");
+  const [ways, setWays] = useState("1");
+  const [approaches, setApproaches] = useState("");
+  const [strangers, setStrangers] = useState<Strangers>();
   const [priority, setPriority] = useState("normal");
   const place = useDeferredValue(project);
   const isPath = place.startsWith("/");
@@ -36,17 +51,31 @@ export function NewRunPage() {
   const wish: NewRun = {
     project, request, playbook, priority,
     trust: Object.fromEntries(gates.map(([name]) => [name, manual[name] ? "manual" : "auto"])),
-    models: Object.fromEntries(Object.entries(models).filter(([, model]) => model)),
-    autoMerge: merge,
+    models: said(models), programs: said(programs),
+    autoMerge: ending === "merge",
+    ...(ending === "pull" && { createPr: true }),
+    ...(ending === "review" && { review: true }),
     ...(Number(budget) > 0 && { budgetUsd: Number(budget) }),
+    ...(strangers?.source.trim() && { from: [{ source: strangers.source.trim(), ...(strangers.kind && { kind: strangers.kind }), ...(strangers.text.trim() && { text: strangers.text }) }] }),
   };
+  const words = approaches.split("\n").map((line) => line.trim()).filter(Boolean);
+  const count = Math.max(Number(ways) || 1, words.length);
   const key = useRef(freshKey());
   const start = useMutation({
-    mutationFn: () => api.start(wish, key.current),
-    onSuccess: (run) => {
-      client.setQueryData(["run", run.id], run);
-      say(`\`${shortId(run.id)}\` started`);
-      go(`/runs/${run.id}`);
+    mutationFn: async () => {
+      if (count < 2) return [await api.start(wish, key.current)];
+      const { items } = await api.variants(wish, count, words, key.current);
+      const refused = items.find((item) => item.problem)?.problem;
+      if (refused && items.every((item) => !item.run)) throw new Refused(400, refused);
+      if (refused) say(refused.message, "bad", refused.hint);
+      return items.flatMap((item) => (item.run ? [{ id: item.run }] : []));
+    },
+    onSuccess: (runs) => {
+      const [first] = runs;
+      if (!first) return;
+      if ("version" in first) client.setQueryData(["run", first.id], first);
+      say(runs.length > 1 ? `${runs.length} ways started` : `\`${shortId(first.id)}\` started`);
+      go(runs.length > 1 ? `/compare?runs=${runs.map((run) => run.id).join(",")}` : `/runs/${first.id}`);
     },
     // A changed wish is another one; an answer that got lost is asked for again under the same name.
     onError: (error) => {
@@ -84,6 +113,7 @@ export function NewRunPage() {
             ))}
           </div>
           {book && <Steps book={book} manual={manual} />}
+          {book?.diagram && <details className="as-list"><summary>The whole way, with its loops</summary><Diagram source={book.diagram} /></details>}
         </fieldset>
         {switches.length > 0 && (
           <fieldset>
@@ -98,18 +128,38 @@ export function NewRunPage() {
           </fieldset>
         )}
         <fieldset>
-          <legend>Models</legend>
-          <Roles roles={book?.roles ?? []} models={models} choose={setModels} />
+          <legend>Models and agents</legend>
+          <Roles roles={book?.roles ?? []} models={models} choose={setModels} programs={programs} give={setPrograms} />
         </fieldset>
         <fieldset>
           <legend>Money and ending</legend>
           <label className="inline">May spend, in dollars <input type="number" min="0.01" step="0.01" value={budget} onChange={(event) => setBudget(event.target.value)} placeholder="no limit" aria-invalid={field === "budgetUsd"} /></label>
           <label className="inline">Priority <select value={priority} onChange={(event) => setPriority(event.target.value)}><option>low</option><option>normal</option><option>high</option></select></label>
-          <label className="switch"><input type="checkbox" role="switch" checked={merge} onChange={(event) => setMerge(event.target.checked)} /><span><strong>Merge</strong> <span className="quiet">{merge ? "Squash-merged into the base when every gate passed" : "Stays on its branch"}</span></span></label>
+          <label className="inline">In the end <select value={count > 1 ? "review" : ending} disabled={count > 1} onChange={(event) => setEnding(event.target.value as Ending)}>{endings.map(([name, text]) => <option key={name} value={name}>{text}</option>)}</select></label>
+          <small className="quiet">{count > 1 ? "Of several ways a person adopts one." : endings.find(([name]) => name === ending)?.[2]}</small>
         </fieldset>
-        <Estimated wish={wish}>
+        <fieldset>
+          <legend>Several ways at once</legend>
+          <label className="inline">Variants <input type="number" min="1" max="20" value={ways} onChange={(event) => setWays(event.target.value)} /></label>
+          {count > 1 && <label>What is particular about each (one per line, optional)<textarea rows={3} value={approaches} onChange={(event) => setApproaches(event.target.value)} placeholder={"an index in memory\nfull-text search of the database"} /></label>}
+          <small className="quiet">{count > 1 ? `${count} runs try it, each at its own cost; they are compared and one is adopted.` : "One run. With more, agents try different designs and you adopt one."}</small>
+        </fieldset>
+        <fieldset className="wide">
+          <legend>Text of strangers</legend>
+          {!strangers && <button type="button" className="weight-plain small" onClick={() => setStrangers({ source: "", kind: "", text: "" })}>This request comes from an issue, a comment or a page…</button>}
+          {strangers && (
+            <div className="strangers-form">
+              <label>Where from<input value={strangers.source} autoFocus onChange={(event) => setStrangers({ ...strangers, source: event.target.value })} placeholder="https://github.com/acme/pinboard/issues/7" aria-invalid={field === "from"} /></label>
+              <label>Kind<select value={strangers.kind} onChange={(event) => setStrangers({ ...strangers, kind: event.target.value })}><option value="">told from the address</option><option>issue</option><option>comment</option><option>page</option><option>other</option></select></label>
+              <label className="text">The text itself, where it is not the request<textarea rows={3} value={strangers.text} onChange={(event) => setStrangers({ ...strangers, text: event.target.value })} /></label>
+              <small className="quiet">Its agents reach nothing but their models, get no secrets, and a person looks before the work goes anywhere.</small>
+              <button type="button" className="weight-plain small" onClick={() => setStrangers(undefined)}>It is all my own</button>
+            </div>
+          )}
+        </fieldset>
+        <Estimated wish={wish} ways={count}>
           {start.isError && <Trouble error={start.error} />}
-          <button type="submit" className="weight-yes" disabled={start.isPending || !request.trim() || !project}>{start.isPending ? "starting…" : "Start the run"}</button>
+          <button type="submit" className="weight-yes" disabled={start.isPending || !request.trim() || !project}>{start.isPending ? "starting…" : count > 1 ? `Start ${count} runs` : "Start the run"}</button>
         </Estimated>
       </form>
     </main>
@@ -123,7 +173,7 @@ function Steps({ book, manual }: { book: Playbook; manual: Record<string, boolea
         const gate = step.gate.startsWith("trust.") ? (manual[step.gate.slice(6)] ? "you approve" : "goes on") : { manual: "you approve", review: "you review", auto: "goes on" }[step.gate] ?? step.gate;
         return (
           <li key={step.name} className={gate.startsWith("you") ? "stops" : ""}>
-            <strong>{step.name}</strong><span className="quiet">{step.work}</span><span className="gate">{gate.startsWith("you") ? "✋ " : "→ "}{gate}</span>
+            <strong>{step.name}</strong><span className="quiet">{step.work}</span><span className="gate">{gate.startsWith("you") ? "■ " : "→ "}{gate}</span>
           </li>
         );
       })}
@@ -131,23 +181,30 @@ function Steps({ book, manual }: { book: Playbook; manual: Record<string, boolea
   );
 }
 
-function Roles({ roles, models, choose }: { roles: string[]; models: Record<string, string>; choose: (models: Record<string, string>) => void }) {
+type RolesProps = { roles: string[]; models: Record<string, string>; choose: (models: Record<string, string>) => void; programs: Record<string, string>; give: (programs: Record<string, string>) => void };
+
+function Roles({ roles, models, choose, programs, give }: RolesProps) {
   const known = useQuery({ queryKey: ["models"], queryFn: api.models });
   if (known.isError) return <Trouble error={known.error} />;
   const names = known.data?.providers.filter((one) => one.setUp).flatMap((one) => one.models.map((model) => model.name)).filter((name) => !name.endsWith("*")) ?? [];
-  const usual = (role: string) => known.data?.roles.find((one) => one.role === role)?.models[0];
+  const usual = (role: string) => known.data?.roles.find((one) => one.role === role);
   return (
-    <>
+    <div className="roles">
       <datalist id="models">{names.map((name) => <option key={name} value={name} />)}</datalist>
+      <datalist id="agents">{agents.map((name) => <option key={name} value={name} />)}</datalist>
       {roles.map((role) => (
-        <label key={role} className="inline">{role} <input list="models" className="mono" spellCheck={false} value={models[role] ?? ""} placeholder={usual(role) ?? "provider/model"} onChange={(event) => choose({ ...models, [role]: event.target.value })} /></label>
+        <div key={role} className="role" role="group" aria-label={role}>
+          <span>{role}</span>
+          <input list="models" aria-label={`Model of the ${role}`} className="mono" spellCheck={false} value={models[role] ?? ""} placeholder={usual(role)?.models[0] ?? "provider/model"} onChange={(event) => choose({ ...models, [role]: event.target.value })} />
+          <input list="agents" aria-label={`Agent of the ${role}`} className="mono" spellCheck={false} value={programs[role] ?? ""} placeholder={usual(role)?.program ?? "own"} onChange={(event) => give({ ...programs, [role]: event.target.value })} />
+        </div>
       ))}
       {known.data && names.length === 0 && <p className="quiet">No provider is set up. Set a key such as ANTHROPIC_API_KEY for the server, and look with <code>holdpoint model list</code>.</p>}
-    </>
+    </div>
   );
 }
 
-function Estimated({ wish, children }: { wish: NewRun; children: ReactNode }) {
+function Estimated({ wish, ways, children }: { wish: NewRun; ways: number; children: ReactNode }) {
   const [asked, setAsked] = useState<NewRun>();
   const text = JSON.stringify(wish);
   useEffect(() => {
@@ -155,6 +212,7 @@ function Estimated({ wish, children }: { wish: NewRun; children: ReactNode }) {
     return () => clearTimeout(timer);
   }, [text, wish.request, wish.project]);
   const estimate = useQuery({ queryKey: ["estimate", asked], queryFn: () => api.estimate(asked as NewRun), enabled: asked !== undefined, retry: false, placeholderData: (before) => before });
+  const likely = estimate.data?.likelyUsd;
   return (
     <aside className="estimate" aria-label="Estimate">
       <h2>Estimate</h2>
@@ -163,7 +221,8 @@ function Estimated({ wish, children }: { wish: NewRun; children: ReactNode }) {
       {asked && estimate.isError && <Trouble error={estimate.error} />}
       {asked && estimate.data && (
         <>
-          <p><strong>{estimate.data.likelyUsd !== undefined && estimate.data.likelyUsd !== null ? `about ${usd(estimate.data.likelyUsd)}` : "not known"}</strong>{estimate.data.highUsd ? `, perhaps ${usd(estimate.data.highUsd)}` : ""} <span className="quiet">{estimate.data.basis}</span></p>
+          <p><strong>{likely !== null && likely !== undefined ? `about ${usd(likely * ways)}` : "not known"}</strong>{estimate.data.highUsd ? `, perhaps ${usd(estimate.data.highUsd * ways)}` : ""} <span className="quiet">{ways > 1 ? `for ${ways} runs; ` : ""}{estimate.data.basis}</span></p>
+          {(estimate.data.shared ?? []).map((purse) => <p key={purse.name} className="quiet">{purse.name}: {usd(purse.spentUsd)} of {usd(purse.limitUsd)} spent</p>)}
           {(estimate.data.warnings ?? []).map((warning) => <p key={warning} className="warning"><Words text={warning} /></p>)}
         </>
       )}

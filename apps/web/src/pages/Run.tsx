@@ -1,18 +1,22 @@
 // One run, whole: where it is, what waits, what the agents say and do, what was made and what it cost.
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { client, useMayDecide, useOfRun, useRun } from "../data";
+import { useMayDecide, useOfRun, useRun } from "../data";
 import { api, type Run } from "../http";
 import { Link } from "../router";
 import { Artifacts } from "../ui/Artifacts";
-import { DiffView } from "../ui/DiffView";
+import { Changes } from "../ui/Changes";
+import { Controls } from "../ui/Controls";
 import { Events } from "../ui/Events";
+import { Family } from "../ui/Family";
 import { HoldPanel } from "../ui/HoldPanel";
+import { Notes } from "../ui/Notes";
+import { Rail } from "../ui/Rail";
 import { Sessions } from "../ui/Sessions";
 import { Spend } from "../ui/Spend";
 import { say } from "../ui/Toasts";
 import { Badge, Loading, Status, Trouble, useNow, Words } from "../ui/bits";
-import { ago, between, holdTone, holdWords, isOver, projectName, shortId, usd } from "../words";
+import { ago, between, headline, holdTone, holdWords, isOver, projectName, shortId, usd } from "../words";
 
 const tabs = [["session", "Session"], ["artifacts", "Artifacts"], ["changes", "Changes"], ["spend", "Spend"], ["events", "Events"]] as const;
 
@@ -26,8 +30,7 @@ export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined
       <Head run={run} />
       <Rail run={run} />
       <Family run={run} />
-      {run.attached && <p className="note">{run.attached.by} has this agent's session on a terminal of their own since {new Date(run.attached.since).toLocaleTimeString()}{run.attached.active ? "." : ", and left it without handing it back."} Resume hands it back.</p>}
-      {run.failure && <div className="trouble"><p className="trouble-what">{run.failure}</p></div>}
+      <Notes run={run} />
       {!run.hold && !isOver(run) && <Waits run={run} />}
       <nav className="tabs" aria-label="Of this run">
         {run.hold && <Link href={`/runs/${id}`} aria-current={here === "" ? "page" : undefined}>Decide <Badge tone={holdTone(run.hold.kind)}>{holdWords(run.hold)}</Badge></Link>}
@@ -36,9 +39,9 @@ export function RunPage({ id, tab = "" }: { id: string; tab?: string | undefined
       {here === "" && run.hold && <section className="run-hold" aria-label="What waits"><h2 className="sr">What waits</h2><HoldPanel key={run.hold.id} hold={run.hold} onDone={() => undefined} inRun /></section>}
       {here === "session" && <Sessions run={run} />}
       {here === "artifacts" && <Artifacts run={run} />}
-      {here === "changes" && <Changes id={id} />}
+      {here === "changes" && <Changes run={run} />}
       {here === "spend" && <Spend run={run} />}
-      {here === "events" && <Events id={id} />}
+      {here === "events" && <Events run={run} />}
     </main>
   );
 }
@@ -48,10 +51,12 @@ function Head({ run }: { run: Run }) {
   return (
     <header className="run-head">
       <div>
-        <p className="crumbs"><Link href="/runs">Runs</Link><span className="mono">{shortId(run.id)}</span><span>{projectName(run.project)}</span><span>{run.playbook}</span>{run.tier && <span>{run.tier}</span>}</p>
-        <h1>{run.request}</h1>
+        <p className="crumbs"><Link href="/runs">Runs</Link><span className="mono">{shortId(run.id)}</span><span>{projectName(run.project)}</span><span>{run.playbook}</span>{run.priority !== "normal" && <span>{run.priority} priority</span>}{run.tier && <span className={run.tier === "unsandboxed" ? "tone-bad" : undefined}>{run.tier}</span>}</p>
+        <h1>{headline(run.request)}</h1>
+        {run.request.trim().includes("\n") && <details className="as-list"><summary>The whole request</summary><p className="said">{run.request}</p></details>}
         <p className="facts">
           <Status status={run.status} />
+          {run.taskStatus && <span>task: {run.taskStatus}</span>}
           <span>{isOver(run) ? `took ${between(run.createdAt, run.completedAt, now)}` : `began ${ago(run.createdAt, now)}`}</span>
           <span>{usd(run.spend.usd)}{run.spend.limitUsd ? ` of ${usd(run.spend.limitUsd)}` : ""}{run.spend.estimateUsd ? ` (estimate ${usd(run.spend.estimateUsd)})` : ""}</span>
           <span className="branch" title={run.branch}>{run.branch}</span>
@@ -62,72 +67,6 @@ function Head({ run }: { run: Run }) {
       <Controls run={run} />
     </header>
   );
-}
-
-function Controls({ run }: { run: Run }) {
-  const may = useMayDecide();
-  const [sure, setSure] = useState(false);
-  const act = useMutation({
-    mutationFn: (what: "cancel" | "pause" | "resume") => (what === "cancel" ? api.cancel(run.id) : what === "pause" ? api.pause(run.id) : api.resume(run.id)),
-    onSuccess: (now, what) => {
-      client.setQueryData(["run", run.id], now);
-      void client.invalidateQueries({ queryKey: ["run", run.id] });
-      say(`\`${shortId(run.id)}\` ${{ cancel: "cancelled", pause: "paused", resume: "goes on" }[what]}`);
-      setSure(false);
-    },
-  });
-  if (!may || isOver(run)) return null;
-  return (
-    <div className="controls">
-      <div className="buttons">
-        {run.hold?.kind === "paused" ? null : !run.hold && <button type="button" className="weight-plain" disabled={act.isPending} onClick={() => act.mutate("pause")}>Pause</button>}
-        {sure ? (
-          <>
-            <button type="button" className="weight-no" disabled={act.isPending} onClick={() => act.mutate("cancel")}>{act.isPending ? "sending…" : "Yes, end this run"}</button>
-            <button type="button" className="weight-plain" onClick={() => setSure(false)}>Keep it</button>
-          </>
-        ) : !run.hold && <button type="button" className="weight-plain" onClick={() => setSure(true)}>Cancel…</button>}
-      </div>
-      {act.isError && <Trouble error={act.error} />}
-    </div>
-  );
-}
-
-function Rail({ run }: { run: Run }) {
-  const now = useNow(1_000);
-  const stages = run.stages ?? [];
-  if (stages.length === 0) return null;
-  return (
-    <ol className="rail">
-      {stages.map((stage) => {
-        const active = stage.state === "active" && !isOver(run);
-        const took = stage.startedAt ? between(stage.startedAt, stage.completedAt && stage.state === "done" ? stage.completedAt : (run.completedAt ?? null), now) : "";
-        return (
-          <li key={stage.name} className={`stage ${stage.state}${active ? " active" : ""}`}>
-            <span className="stage-dot" aria-hidden="true">{stage.state === "done" ? "✓" : stage.state === "holding" ? "!" : ""}</span>
-            <span className="stage-name">{stage.name}</span>
-            <span className="stage-sub">{[stage.role, stage.visits > 1 && `round ${stage.visits}`, took].filter(Boolean).join(" · ")}<span className="sr"> {stage.state}</span></span>
-          </li>
-        );
-      })}
-    </ol>
-  );
-}
-
-function Family({ run }: { run: Run }) {
-  const tasks = run.tasks ?? [];
-  if (!run.parent && tasks.length === 0) return null;
-  return (
-    <section className="family" aria-label="Related runs">
-      {run.parent && <p className="quiet">Works on a task of <Link href={`/runs/${run.parent}`}>{shortId(run.parent)}</Link></p>}
-      {tasks.length > 0 && <ul className="tasks">{tasks.map((task, at) => <Task key={at} task={task} />)}</ul>}
-    </section>
-  );
-}
-
-function Task({ task }: { task: object }) {
-  const { id, title, state, status, run } = task as { id?: string; title?: string; state?: string; status?: string; run?: string | null };
-  return <li><span className="quiet">{state ?? status}</span> {run ? <Link href={`/runs/${run}`}>{title ?? id}</Link> : (title ?? id)}</li>;
 }
 
 function Waits({ run }: { run: Run }) {
@@ -147,7 +86,7 @@ function Waits({ run }: { run: Run }) {
   };
   return (
     <section className="guide" aria-label="Now">
-      {why.data && <p><strong>Now:</strong> <Words text={why.data.waitsFor} />{why.data.queue ? ` (${why.data.queue.ahead} ahead)` : ""}</p>}
+      {why.data && <p><strong>Now:</strong> <Words text={why.data.waitsFor} />{why.data.queue ? ` (${why.data.queue.ahead} ahead)` : ""}{why.data.unblockedBy.length > 0 && <span className="quiet"> · goes on with: <Words text={why.data.unblockedBy.join(", ")} /></span>}</p>}
       {may && run.status === "running" && (
         <form onSubmit={submit}>
           <input aria-label="Guidance for the agent" placeholder="Say something to the agent at work" value={text} onChange={(event) => setText(event.target.value)} />
@@ -158,16 +97,3 @@ function Waits({ run }: { run: Run }) {
     </section>
   );
 }
-
-function Changes({ id }: { id: string }) {
-  const diff = useOfRun(id, "diff", () => api.diff(id));
-  if (!diff.data) return diff.isError ? <Trouble error={diff.error} retry={() => void diff.refetch()} /> : <Loading lines={8} />;
-  return (
-    <section aria-label="Changes">
-      <p className="quiet">{diff.data.files.length} files against {diff.data.base.slice(0, 7)}</p>
-      <DiffView diff={diff.data.diff} />
-      {diff.data.truncated && <p className="quiet">Cut, since it is very long; <code>holdpoint diff {shortId(id)}</code> shows all of it.</p>}
-    </section>
-  );
-}
-

@@ -13,9 +13,10 @@ export function Artifacts({ run }: { run: Run }) {
   const number = Math.min(chosen, run.artifacts.length);
   const artifact = run.artifacts[number - 1];
   const content = useOfRun(run.id, `artifact-${number}`, () => api.artifact(run.id, number), number > 0);
-  const older = run.artifacts.findLastIndex((made, at) => at < number - 1 && made.type === artifact?.type && made.type !== "code") + 1;
-  const [compare, setCompare] = useState(false);
-  const before = useOfRun(run.id, `artifact-${older}`, () => api.artifact(run.id, older), older > 0 && compare);
+  const versions = run.artifacts.flatMap((made, at) => (made.type === artifact?.type && made.type !== "code" && at + 1 !== number ? [[at + 1, made.version] as const] : []));
+  const [against, setAgainst] = useState(0);
+  const older = versions.some(([at]) => at === against) ? against : 0;
+  const before = useOfRun(run.id, `artifact-${older}`, () => api.artifact(run.id, older), older > 0);
   if (!artifact) return <p className="quiet">Nothing has been made yet. The plan comes first.</p>;
   return (
     <section className="artifacts" aria-label="Artifacts">
@@ -28,10 +29,10 @@ export function Artifacts({ run }: { run: Run }) {
         ))}
       </div>
       <header className="section-head"><h3><Words text={artifact.title} /></h3><span className="quiet">{artifact.stage} · <Time at={artifact.createdAt} />{artifact.path ? ` · ${artifact.path}` : ""}</span></header>
-      {older > 0 && <label className="switch"><input type="checkbox" role="switch" checked={compare} onChange={(event) => setCompare(event.target.checked)} /><span>Show what changed since version {run.artifacts[older - 1]?.version}</span></label>}
+      {versions.length > 0 && <label className="inline against">Compare with <select value={older} onChange={(event) => setAgainst(Number(event.target.value))}><option value={0}>no other version</option>{versions.map(([at, version]) => <option key={at} value={at}>version {version}</option>)}</select></label>}
       {content.isPending && <Loading lines={8} />}
       {content.isError && <Trouble error={content.error} retry={() => void content.refetch()} />}
-      {content.data && (compare && older > 0 && before.data ? <Versions before={before.data.content} after={content.data.content} name={artifact.path ?? artifact.title} /> : artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
+      {content.data && (older > 0 && before.data ? <Versions {...(older < number ? { before: before.data.content, after: content.data.content } : { before: content.data.content, after: before.data.content })} name={artifact.path ?? artifact.title} /> : artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
     </section>
   );
 }

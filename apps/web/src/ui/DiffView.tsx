@@ -6,13 +6,14 @@ import { Comment, Commenting, Comments, placeOf } from "./Comments";
 
 const LONG = 400;
 
-export function DiffView({ diff, open = 12 }: { diff: string; open?: number }) {
+/** `narrow`: below each other, where two diffs stand beside each other. */
+export function DiffView({ diff, open = 12, narrow = false }: { diff: string; open?: number; narrow?: boolean }) {
   const files = useMemo(() => parseDiff(diff), [diff]);
   if (files.length === 0) return <p className="quiet">Nothing was changed.</p>;
   // What agents write about their work comes after the work itself.
   const sorted = [...files].sort((a, b) => Number(a.path.startsWith(".autonomous/")) - Number(b.path.startsWith(".autonomous/")));
   return (
-    <div className="diff">
+    <div className={narrow ? "diff unified" : "diff"}>
       {sorted.map((file, at) => <File key={file.path} file={file} open={at < open && !file.path.startsWith(".autonomous/")} />)}
     </div>
   );
@@ -42,7 +43,7 @@ function File({ file, open }: { file: FileDiff; open: boolean }) {
 function Hunks({ file }: { file: FileDiff }) {
   const single = file.status === "A" || file.status === "D";
   return (
-    <div className={single ? "hunks single" : "hunks"} tabIndex={0} role="region" aria-label={`Changes of ${file.path}`}>
+    <div className={single ? "hunks single" : "hunks"} tabIndex={0} role="group" aria-label={`Changes of ${file.path}`}>
       {file.hunks.map((hunk, at) => (
         <div key={at} className="hunk">
           {!single && <div className="hunk-head">{hunk.header || "⋯"}</div>}

@@ -3,7 +3,7 @@ import { useCallback, useMemo, useState } from "react";
 import { useMayDecide, useOfRun, useRun } from "../data";
 import { api, type Hold } from "../http";
 import { Link } from "../router";
-import { between, holdTone, holdWords, projectName, shortId, usd } from "../words";
+import { between, headline, holdTone, holdWords, projectName, shortId, usd } from "../words";
 import { asFeedback, Comments, type Said } from "./Comments";
 import { Decide } from "./Decide";
 import { Evidence } from "./Evidence";
@@ -36,7 +36,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
               {hold.stage && <span>{hold.stage}</span>}
               <span>waiting for {between(hold.since, null, now)}</span>
             </p>
-            <h2>{run.data?.request ?? " "}</h2>
+            <h2>{run.data ? headline(run.data.request) : " "}</h2>
             {run.data && <p className="facts">
               <span>{usd(run.data.spend.usd)} spent{run.data.spend.limitUsd ? ` of ${usd(run.data.spend.limitUsd)}` : ""}</span>
               <span className="branch" title={run.data.branch}>{run.data.branch}</span>

@@ -1,7 +1,9 @@
 // What agents said and did, and what one does right now.
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useOfRun } from "../data";
+import { compared } from "../diff";
+import { type Edit, editsOf } from "../edits";
 import { api, type Run, type Session, type Turn, type TurnItem } from "../http";
 import { useHeard } from "../socket";
 import { count, one as many } from "../words";
@@ -91,24 +93,45 @@ function TurnBlock({ number, at, items, live = false }: { number: number; at?: s
   return (
     <div className={live ? "turn live" : "turn"}>
       <div className="turn-mark quiet"><span>{number}</span>{at && <Time at={at} />}</div>
-      <div className="turn-items">{items.map((item, index) => <Item key={item.kind === "tool" ? item.call : index} item={item} />)}</div>
+      <TurnItems items={items} />
     </div>
   );
+}
+
+export function TurnItems({ items }: { items: TurnItem[] }) {
+  return <div className="turn-items">{items.map((item, index) => <Item key={item.kind === "tool" ? item.call : index} item={item} />)}</div>;
 }
 
 function Item({ item }: { item: TurnItem }) {
   if (item.kind === "message") return <div className={item.by ? "message person" : "message"}>{item.by && <strong>{item.by}: </strong>}<Words text={item.text} /></div>;
   if (item.kind === "thought") return <details className="thought"><summary>thought</summary><p>{item.text}</p></details>;
   const state = item.ok === undefined || item.ok === null ? "…" : item.ok ? "✓" : "✗";
+  const edits = editsOf(item.tool, item.input);
   return (
-    <details className="tool">
+    <details className="tool" open={edits.length > 0}>
       <summary>
         <span className={item.ok === false ? "tone-bad" : item.ok ? "tone-good" : "tone-busy"}>{state}</span> <strong>{item.tool}</strong> <span className="tool-input">{brief(item.input)}</span>
         {item.millis !== undefined && item.millis !== null && <span className="quiet">{item.millis < 1000 ? `${item.millis} ms` : `${(item.millis / 1000).toFixed(1)} s`}</span>}
       </summary>
-      <Input text={item.input} />
-      {item.output ? <pre tabIndex={0}>{item.output}</pre> : <p className="quiet">{item.ok === undefined ? "still runs" : "no output"}</p>}
+      {edits.length > 0 ? edits.map((edit, at) => <Edited key={at} edit={edit} />) : <Input text={item.input} />}
+      {item.output ? (edits.length > 0 && item.ok ? null : <pre tabIndex={0}>{item.output}</pre>) : <p className="quiet">{item.ok === undefined ? "still runs" : "no output"}</p>}
     </details>
+  );
+}
+
+const LONGEST = 60;
+
+/** An edit as it happens: what went and what came, with a line of what stayed around it. */
+function Edited({ edit }: { edit: Edit }) {
+  const lines = useMemo(() => compared(edit.before.replace(/\n$/, ""), edit.after.replace(/\n$/, "")).filter((line) => edit.before !== "" || line.kind !== "del"), [edit.before, edit.after]);
+  const [all, setAll] = useState(false);
+  const shown = all ? lines : lines.slice(0, LONGEST);
+  return (
+    <div className="edited">
+      <p className="path mono">{edit.path}</p>
+      <pre className="edit" tabIndex={0}>{shown.map((line, at) => <span key={at} className={line.kind}>{`${{ add: "+", del: "−", same: " " }[line.kind]} ${line.text}\n`}</span>)}</pre>
+      {lines.length > shown.length && <button type="button" className="weight-plain small" onClick={() => setAll(true)}>Show all {lines.length} lines</button>}
+    </div>
   );
 }
 
@@ -131,16 +154,5 @@ function Input({ text }: { text: string }) {
     fields = undefined;
   }
   if (!fields || typeof fields !== "object") return <pre tabIndex={0}>{text}</pre>;
-  const { old_text: before, new_text: after, ...rest } = fields;
-  return (
-    <>
-      <pre tabIndex={0}>{Object.entries(rest).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}`).join("\n")}</pre>
-      {typeof before === "string" && typeof after === "string" && (
-        <pre className="edit" tabIndex={0}>
-          {before.trim().split("\n").map((line, at) => <span key={`-${at}`} className="del">{`− ${line}\n`}</span>)}
-          {after.trim().split("\n").map((line, at) => <span key={`+${at}`} className="add">{`+ ${line}\n`}</span>)}
-        </pre>
-      )}
-    </>
-  );
+  return <pre tabIndex={0}>{Object.entries(fields).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}`).join("\n")}</pre>;
 }

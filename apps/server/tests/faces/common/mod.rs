@@ -11,7 +11,7 @@ use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
-use server::{App, AppParts, Defaults, LiveLimits, People, Place, Setup, TokenFile, router};
+use server::{App, AppParts, Defaults, LiveLimits, Notify, People, Place, Setup, TokenFile, router};
 use tempfile::TempDir;
 use tokio::sync::{broadcast, watch};
 
@@ -30,6 +30,9 @@ pub(crate) struct Bench {
     pub(crate) activity: broadcast::Sender<Activity>,
     pub(crate) diary: Arc<store::Diary>,
     pub(crate) engine: Engine,
+    notify: Notify,
+    /// Where the server was before it was killed.
+    pub(crate) first_url: Option<String>,
     positions: watch::Receiver<u64>,
     client: reqwest::Client,
 }
@@ -40,11 +43,24 @@ impl Bench {
     }
 
     pub(crate) async fn with_limits(live: LiveLimits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::over(new_folder(), live, Notify::default()).await
+    }
+
+    /// One that tells.
+    pub(crate) async fn telling(notify: Notify) -> Self {
+        Self::over(new_folder(), LiveLimits::default(), notify).await
+    }
+
+    /// The server is gone without a word, and another begins over what it left.
+    pub(crate) async fn killed_and_started_again(self) -> Self {
+        self.engine.stop().await;
+        let Self { folder, notify, url, .. } = self;
+        let next = Self::over(folder, LiveLimits::default(), notify).await;
+        Self { first_url: Some(url), ..next }
+    }
+
+    async fn over(folder: TempDir, live: LiveLimits, notify: Notify) -> Self {
         let repository = folder.path().join("repository");
-        sample(&repository);
-        std::fs::write(folder.path().join("token"), TOKEN).unwrap();
-        std::fs::write(folder.path().join("mcp-token"), AGENT_TOKEN).unwrap();
         let store: Arc<dyn Store> = Arc::new(store::Sqlite::open(&folder.path().join("holdpoint.db")).unwrap());
         let engine = Engine::start(Parts {
             store,
@@ -65,7 +81,7 @@ impl Bench {
             shelf: Arc::new(actors::Papers(activity.clone())),
             diary: Arc::clone(&diary),
             post: Arc::new(store::Post::open(&folder.path().join("post.db")).unwrap()),
-            setup: setup(folder.path()),
+            setup: Setup { notify: notify.clone(), ..setup(folder.path()) },
             token: TokenFile::new(folder.path().join("token")),
             agent_token: TokenFile::new(folder.path().join("mcp-token")),
             people: People::open(folder.path().join("people.json")).unwrap(),
@@ -73,11 +89,13 @@ impl Bench {
             place: Place::loopback(port),
             live,
         });
+        app.begin_telling().await;
         tokio::spawn(axum::serve(listener, router(app)).into_future());
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
         let positions = engine.positions();
         let url = format!("http://127.0.0.1:{port}");
-        Self { url, port, repository, folder, activity, diary, engine, positions, client }
+        let first_url = None;
+        Self { url, port, repository, folder, activity, diary, engine, notify, first_url, positions, client }
     }
 
     /// A request without a token.
@@ -164,6 +182,15 @@ pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
+/// A data directory with tokens, and a repository in it.
+fn new_folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    sample(&folder.path().join("repository"));
+    std::fs::write(folder.path().join("token"), TOKEN).unwrap();
+    std::fs::write(folder.path().join("mcp-token"), AGENT_TOKEN).unwrap();
+    folder
+}
+
 fn setup(home: &Path) -> Setup {
     let roles = ["planner", "implementer", "validator", "discussion"];
     let models = roles.map(|role| (role.to_owned(), vec!["scripted/demo".parse().unwrap()]));
@@ -190,6 +217,8 @@ fn setup(home: &Path) -> Setup {
         keys: BTreeMap::new(),
         mcp: runner::McpServers::default(),
         direct: runner::DirectAgents::default(),
+        told: server::Told::default(),
+        notify: Notify::default(),
     }
 }
 

@@ -1,19 +1,42 @@
 //! Every setting with its value and where it came from: the environment, the user's file, or a default.
-//! Only tells; the server reads them itself.
+//! Only tells; what follows from them is read elsewhere.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
 use toml::{Table, Value};
+use wire::SettingView;
 
-use crate::failure::Failure;
+use super::{SettingsError, environment};
 
-/// A setting and where its value came from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Setting {
-    pub(crate) name: &'static str,
-    pub(crate) value: String,
-    pub(crate) source: &'static str,
+/// What was said, and where.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// Every setting.
+    pub settings: Vec<SettingView>,
+    /// Variables with a provider's key that are set; only their names.
+    pub keys: Vec<&'static str>,
+}
+
+/// Only whether they are there is ever told.
+const KEYS: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "XAI_API_KEY",
+    "GROQ_API_KEY",
+    "GITHUB_TOKEN",
+];
+
+impl Told {
+    /// From the environment and `config.toml` in the data directory.
+    pub fn read(home: &Path, environment: &BTreeMap<String, String>) -> Result<Self, SettingsError> {
+        let file = read_file(&home.join("config.toml"))?;
+        let variable = |name: &str| environment::get(environment, name).map(str::to_owned);
+        let keys = KEYS.into_iter().filter(|name| variable(name).is_some()).collect();
+        Ok(Self { settings: all(variable, &file), keys })
+    }
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
@@ -44,29 +67,29 @@ const KNOWN: [(&str, &str, &str); 23] = [
 ];
 
 /// The user's `config.toml`; a missing one says nothing.
-pub(crate) fn read_file(path: &Path) -> Result<Table, Failure> {
+fn read_file(path: &Path) -> Result<Table, SettingsError> {
+    let refused = |reason: String| SettingsError::File { path: path.to_owned(), reason };
     match std::fs::read_to_string(path) {
-        Ok(text) => text.parse().map_err(|error: toml::de::Error| {
-            let message = format!("`{}` is not TOML: {}", path.display(), error.message());
-            Failure::unavailable("config", message, "correct the file, or move it away")
-        }),
+        Ok(text) => text.parse().map_err(|error: toml::de::Error| refused(format!("not TOML: {}", error.message()))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Table::new()),
-        Err(error) => Err(Failure::file("read", path, &error)),
+        Err(error) => Err(refused(error.to_string())),
     }
 }
 
 /// All settings there are; the environment wins over the file.
-pub(crate) fn all(variable: impl Fn(&str) -> Option<String>, file: &Table) -> Vec<Setting> {
+fn all(variable: impl Fn(&str) -> Option<String>, file: &Table) -> Vec<SettingView> {
     let known = KNOWN.into_iter().map(|(name, key, default)| {
+        let said =
+            |value: String, source: &str| SettingView { name: name.to_owned(), value, source: source.to_owned() };
         if let Some(value) = variable(name) {
             // A database address may carry a password.
             let value = if name == "DATABASE_URL" { "set".to_owned() } else { value };
-            return Setting { name, value, source: "environment" };
+            return said(value, "environment");
         }
         match look_up(file, key) {
-            Some(value) => Setting { name, value, source: "config.toml" },
-            None if default.is_empty() => Setting { name, value: "not set".to_owned(), source: "default" },
-            None => Setting { name, value: default.to_owned(), source: "default" },
+            Some(value) => said(value, "config.toml"),
+            None if default.is_empty() => said("not set".to_owned(), "default"),
+            None => said(default.to_owned(), "default"),
         }
     });
     known.collect()
@@ -91,7 +114,7 @@ mod tests {
             |wanted: &str| environment.iter().find(|(key, _)| *key == wanted).map(|(_, value)| (*value).to_owned());
         let settings = all(variable, &file.parse().unwrap());
         let setting = settings.iter().find(|setting| setting.name == name).unwrap();
-        assert_eq!((setting.value.as_str(), setting.source), expected);
+        assert_eq!((setting.value.as_str(), setting.source.as_str()), expected);
     }
 
     #[test]
@@ -117,6 +140,15 @@ mod tests {
         check("embeddings", &[], "", ("off: semantic_search goes by words alone", "default"));
         let file = "[embeddings]\nmodel = \"ollama/nomic-embed-text\"\n";
         check("embeddings", &[], file, ("ollama/nomic-embed-text", "config.toml"));
+    }
+
+    #[test]
+    fn keys_are_told_by_name_only() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = BTreeMap::from([("OPENAI_API_KEY".to_owned(), "sk-secret".to_owned())]);
+        let told = Told::read(home.path(), &environment).unwrap();
+        assert_eq!(told.keys, ["OPENAI_API_KEY"]);
+        assert!(!format!("{told:?}").contains("sk-secret"));
     }
 
     #[test]

@@ -1,0 +1,135 @@
+//! What is there, what is missing, what to do about it. Looks at this machine only; changes nothing.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use runner::sandbox::Tier;
+use wire::{FindingState, FindingView};
+
+use crate::Told;
+
+/// What can be told without a server that runs. Blocks: it starts programs.
+#[must_use]
+pub fn findings(home: &Path, told: &Told) -> Vec<FindingView> {
+    vec![
+        good("version", env!("CARGO_PKG_VERSION")),
+        data_directory(home),
+        token(&home.join("token")),
+        git(program_version("git")),
+        bubblewrap(program_version("bwrap")),
+        sandbox(),
+        keys(&told.keys),
+    ]
+}
+
+/// Something that is as it should be.
+#[must_use]
+pub fn good(name: &str, value: impl Into<String>) -> FindingView {
+    FindingView { name: name.to_owned(), state: FindingState::Good, value: value.into(), fix: None }
+}
+
+fn warning(name: &str, value: impl Into<String>, fix: impl Into<String>) -> FindingView {
+    FindingView { state: FindingState::Warning, fix: Some(fix.into()), ..good(name, value) }
+}
+
+fn missing(name: &str, value: impl Into<String>, fix: impl Into<String>) -> FindingView {
+    FindingView { state: FindingState::Missing, fix: Some(fix.into()), ..good(name, value) }
+}
+
+fn data_directory(home: &Path) -> FindingView {
+    let value = home.display().to_string();
+    let writable = home.ancestors().find(|path| path.exists()).is_some_and(|path| {
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
+    });
+    match writable {
+        true => good("data", value),
+        false => missing("data", format!("{value} is not writable"), "set HOLDPOINT_HOME to a folder you may write"),
+    }
+}
+
+fn token(path: &Path) -> FindingView {
+    match std::fs::metadata(path).map(|metadata| metadata.permissions().mode() & 0o777) {
+        Ok(0o600) => good("token", format!("{} (0600)", path.display())),
+        Ok(mode) => {
+            let value = format!("{} has mode {mode:04o}", path.display());
+            warning("token", value, format!("chmod 600 {}", path.display()))
+        }
+        Err(_) => good("token", "made by the first server"),
+    }
+}
+
+fn git(version: Option<String>) -> FindingView {
+    let numbers = version.as_deref().and_then(version_numbers);
+    match (version, numbers) {
+        (Some(version), Some(numbers)) if numbers >= (2, 38) => good("git", version),
+        (Some(version), _) => missing("git", format!("{version} is too old"), "install git 2.38 or later"),
+        (None, _) => missing("git", "not found", "install git 2.38 or later"),
+    }
+}
+
+fn bubblewrap(version: Option<String>) -> FindingView {
+    match version {
+        Some(version) => good("bwrap", version),
+        None => warning("bwrap", "not found: agents run in the weaker `restricted` tier", "install bubblewrap"),
+    }
+}
+
+/// Which isolation agents get on this machine, and why not a better one.
+fn sandbox() -> FindingView {
+    let probe = runner::sandbox::probe();
+    let state = format!("bubblewrap {}; Landlock {}; seccomp {}", probe.bubblewrap, probe.landlock, probe.seccomp);
+    match probe.best() {
+        Some(Tier::Sandboxed) => good("sandbox", format!("sandboxed ({state})")),
+        Some(tier) => {
+            warning("sandbox", format!("{tier} ({state})"), "install bubblewrap 0.8 or newer for the full sandbox")
+        }
+        None => warning(
+            "sandbox",
+            format!("none works here, so no agent is started ({state})"),
+            "install bubblewrap 0.8 or newer",
+        ),
+    }
+}
+
+fn keys(found: &[&str]) -> FindingView {
+    if found.iter().any(|key| *key != "GITHUB_TOKEN") {
+        return good("keys", found.join(", "));
+    }
+    let fix =
+        "export ANTHROPIC_API_KEY or another provider's key before the server starts; `holdpoint demo` needs none";
+    warning("keys", "no model provider", fix)
+}
+
+/// The first line a program says about itself.
+fn program_version(program: &str) -> Option<String> {
+    // A program that cannot be started is as good as none.
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line: String = text.lines().next()?.chars().filter(|c| !c.is_control()).take(200).collect();
+    output.status.success().then_some(line)
+}
+
+fn version_numbers(text: &str) -> Option<(u32, u32)> {
+    let numbers = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = numbers.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_git_is_refused_and_a_fix_is_named() {
+        assert_eq!(git(Some("git version 2.47.3".to_owned())).state, FindingState::Good);
+        assert_eq!(git(Some("git version 2.30.0".to_owned())).state, FindingState::Missing);
+        assert_eq!(git(None).fix.as_deref(), Some("install git 2.38 or later"));
+    }
+
+    #[test]
+    fn a_key_for_a_forge_is_no_key_for_a_model() {
+        assert_eq!(keys(&["OPENAI_API_KEY"]).value, "OPENAI_API_KEY");
+        assert_eq!(keys(&["GITHUB_TOKEN"]).state, FindingState::Warning);
+    }
+}

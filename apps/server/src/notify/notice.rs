@@ -1,0 +1,180 @@
+//! What is worth telling: one event of the feed becomes one notice, or none.
+
+use domain::{Event, Hold, HoldKind};
+use engine::{FeedItem, Row};
+use wire::{Notice, NoticeHold, NoticeRun};
+
+use crate::to_wire;
+
+/// Something that can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topic {
+    /// A run waits for a person.
+    HoldPlaced,
+    /// A limit of money asks.
+    BudgetAsked,
+    /// A run ended well.
+    RunCompleted,
+    /// A run failed.
+    RunFailed,
+    /// A person ended a run.
+    RunCancelled,
+}
+
+impl Topic {
+    /// All there are.
+    pub const ALL: [Self; 5] =
+        [Self::HoldPlaced, Self::BudgetAsked, Self::RunCompleted, Self::RunFailed, Self::RunCancelled];
+    /// What is told unless somebody says otherwise: who cancels a run knows it.
+    pub const USUAL: [Self; 4] = [Self::HoldPlaced, Self::BudgetAsked, Self::RunCompleted, Self::RunFailed];
+
+    /// The word used in the file and in notices.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::HoldPlaced => "hold.placed",
+            Self::BudgetAsked => "budget.asked",
+            Self::RunCompleted => "run.completed",
+            Self::RunFailed => "run.failed",
+            Self::RunCancelled => "run.cancelled",
+        }
+    }
+
+    /// The topic of a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.word() == word)
+    }
+}
+
+/// What an event tells people, if anything. A hold that ends by itself and a pause that somebody made are no news.
+pub(super) fn topic(event: &Event) -> Option<Topic> {
+    match event {
+        Event::ApprovalRequested { hold, .. }
+        | Event::ClarificationRequested { hold, .. }
+        | Event::HoldPlaced { hold } => match hold.kind {
+            HoldKind::Budget => Some(Topic::BudgetAsked),
+            HoldKind::Quota | HoldKind::Paused => None,
+            HoldKind::Approval
+            | HoldKind::Clarification
+            | HoldKind::Confirm
+            | HoldKind::Fix
+            | HoldKind::Permission
+            | HoldKind::Timeout
+            | HoldKind::Model
+            | HoldKind::Conflict
+            | HoldKind::Credentials
+            | HoldKind::Review
+            | HoldKind::Stuck => Some(Topic::HoldPlaced),
+        },
+        Event::RunCompleted { .. } => Some(Topic::RunCompleted),
+        Event::RunFailed { .. } => Some(Topic::RunFailed),
+        Event::RunCancelled { .. } => Some(Topic::RunCancelled),
+        _ => None,
+    }
+}
+
+/// The notice of an event. The end of a task's run is told by the run it belongs to, and not here.
+pub(super) fn notice(item: &FeedItem, topic: Topic, row: &Row) -> Option<Notice> {
+    let (hold, failure) = match &item.recorded.event {
+        Event::ApprovalRequested { hold, .. }
+        | Event::ClarificationRequested { hold, .. }
+        | Event::HoldPlaced { hold } => (Some(held(item, hold)), None),
+        Event::RunFailed { reason, .. } if row.parent.is_none() => (None, Some(one_line(reason))),
+        _ if row.parent.is_none() => (None, None),
+        _ => return None,
+    };
+    Some(Notice {
+        id: format!("{}.{}", item.run, item.recorded.sequence),
+        event: topic.word().to_owned(),
+        at: item.recorded.at,
+        position: item.position,
+        run: Some(NoticeRun {
+            id: item.run.to_string(),
+            project: one_line(&row.project),
+            request: one_line(&row.request),
+            playbook: row.playbook.clone(),
+        }),
+        hold,
+        failure,
+        link: String::new(),
+    })
+}
+
+fn held(item: &FeedItem, hold: &Hold) -> NoticeHold {
+    let shown = to_wire::hold(&item.run, hold);
+    NoticeHold { id: shown.id, kind: shown.kind, summary: one_line(&shown.summary), allowed: shown.allowed }
+}
+
+const LONGEST: usize = 200;
+
+/// The first line that says something, without what could act on a screen or deceive the eye.
+pub(super) fn one_line(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let cleaned: String = without_colours(line).chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
+    match cleaned.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &cleaned[..end]),
+        None => cleaned,
+    }
+}
+
+/// Colours mean no harm; every other sequence loses its beginning and is seen.
+fn without_colours(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let after = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        match after.strip_prefix('m') {
+            Some(rest) => out.push_str(rest),
+            None => {
+                out.push('\u{1b}');
+                out.push('[');
+                out.push_str(part);
+            }
+        }
+    }
+    out
+}
+
+fn is_hidden(c: char) -> bool {
+    match c {
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}' => true,
+        other => other.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_strangers_cannot_act_on_a_screen() {
+        assert_eq!(one_line("\n \u{1b}[31mred\u{1b}[0m page\nmore"), "red page");
+        assert_eq!(one_line("a\u{1b}]0;evil\u{7}b"), "a\u{fffd}]0;evil\u{fffd}b");
+        assert_eq!(one_line("safe\u{202e}txt.exe"), "safe\u{fffd}txt.exe");
+        assert_eq!(one_line("a\u{9b}2Jb\u{1b}[2Jc"), "a\u{fffd}2Jb\u{fffd}[2Jc");
+        assert_eq!(one_line(&"x".repeat(300)).chars().count(), LONGEST + 1);
+        assert_eq!(one_line(""), "");
+    }
+
+    #[test]
+    fn every_topic_has_a_word_of_its_own() {
+        for topic in Topic::ALL {
+            assert_eq!(Topic::parse(topic.word()), Some(topic));
+        }
+        assert_eq!(Topic::parse("test"), None);
+    }
+}
