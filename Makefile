@@ -7,7 +7,7 @@ YES ?=
 DASHBOARD := apps/web/dist/index.html
 DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
+.PHONY: help demo test check crash bench search setup sim fmt bench-live bench-web bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -42,6 +42,14 @@ sim: ## Simulate whole installations with faults; SEEDS=5000 FROM=1
 bench: ## Speed and memory, beside the limits of the raw database
 	$(CARGO) build --locked --release --package holdpoint --package tests --bins
 	target/release/bench
+
+bench-live: ## 1,000 clients on /api/live and one that never reads: delivery, loss, memory; LOAD="1000 20 60" clients, events/s, seconds
+	$(CARGO) build --locked --release --package tests --bin bench-live
+	@ulimit -n $$(ulimit -Hn) && target/release/bench-live $(LOAD)
+
+bench-web: setup web ## The dashboard over 10,000 runs and 500 holds in Chromium: paints, keys, scrolling, live changes (npm)
+	$(CARGO) build --locked --release --package holdpoint --package tests --bins
+	@.ci/bench-web
 
 bench-index: ## Search by meaning on a repository of 5,000 files: time, size, right answers
 	$(CARGO) bench --locked --package index --bench repository

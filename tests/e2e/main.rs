@@ -11,6 +11,7 @@ mod holds;
 mod limits;
 mod mcp;
 mod models;
+mod notices;
 mod own_agent;
 mod programs;
 mod pulls;

@@ -108,6 +108,11 @@ impl Product {
         Ok(self.child.wait().await?)
     }
 
+    /// Whether it has ended.
+    pub fn ended_already(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
     /// Waits for it to end by itself.
     pub async fn ended(&mut self) -> Result<std::process::ExitStatus> {
         Ok(self.child.wait().await?)

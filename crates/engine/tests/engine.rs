@@ -298,3 +298,42 @@ async fn runs_beyond_the_slots_wait_their_turn_and_all_end() {
     }
     assert_eq!(store.outbox(None).unwrap(), []);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_keeps_the_times_of_its_origin_and_goes_on_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let hands = Hands::new();
+    let open = || -> Arc<dyn Store> { Arc::new(Sqlite::open(&folder.path().join("holdpoint.db")).unwrap()) };
+    let store = open();
+    let engine = start(Arc::clone(&store), Arc::new(AgreeableRunner::default()), &hands);
+    let origin = samples::run_id(1);
+    let mut config = samples::config();
+    config.trust.planning = Gate::Manual;
+    engine.submit(origin.clone(), Command::Start(Box::new(samples::start(config))), None).await.unwrap();
+    let mut positions = engine.positions();
+    while engine.load(&origin).await.unwrap().unwrap().hold().is_none() {
+        positions.changed().await.unwrap();
+    }
+    engine.stop().await;
+    hands.forward(SignedDuration::from_hours(48));
+    let engine = start(Arc::clone(&store), Arc::new(Sleeper), &hands);
+    let (fork, log) = (samples::run_id(2), store.events(&origin, 0).unwrap());
+    let decision = Some(Decision::Approve { notes: None });
+    let changes = domain::ForkChanges { decision, ..domain::ForkChanges::default() };
+    let asked = domain::Fork { origin, log: log.clone(), changes, by: samples::actor("eve") };
+    engine.submit(fork.clone(), Command::Fork(Box::new(asked)), None).await.unwrap();
+    let inherited = store.events(&fork, 1).unwrap();
+    assert_eq!(inherited[..log.len() - 1], log[1..], "number by number, with the times it happened");
+    assert_eq!(inherited.last().unwrap().at, samples::at(0) + SignedDuration::from_hours(48));
+    engine.stop().await;
+    drop((engine, store));
+    let store = open();
+    let engine = start(Arc::clone(&store), Arc::new(AgreeableRunner::default()), &hands);
+    let mut positions = engine.positions();
+    while !engine.load(&fork).await.unwrap().unwrap().is_ended() {
+        positions.changed().await.unwrap();
+    }
+    assert_eq!(check_log(&fork, &store.events(&fork, 0).unwrap()), []);
+    assert_eq!(domain::check_fork(&store.events(&fork, 0).unwrap(), &log), []);
+    engine.stop().await;
+}

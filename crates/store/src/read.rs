@@ -41,7 +41,7 @@ pub(crate) fn feed_of(
     let marks = vec!["?"; types.len()].join(", ");
     let sql = format!(
         "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
-        WHERE position > ? AND type IN ({marks}) ORDER BY position LIMIT ?"
+        WHERE position > ? AND type IN ({marks}) AND inherited = 0 ORDER BY position LIMIT ?"
     );
     let mut arguments: Vec<Box<dyn ToSql>> = vec![Box::new(int(after))];
     arguments.extend(types.iter().map(|kind| Box::new((*kind).to_owned()) as Box<dyn ToSql>));

@@ -118,3 +118,29 @@ fn a_row_keeps_when_the_run_started_paused_and_resumed() {
         FROM workflow_runs";
     book.check(sql, &["1000 2000 3000"]);
 }
+
+#[test]
+fn what_was_spent_before_a_fork_is_in_no_table_of_the_fork() {
+    let mut book = Book::planning();
+    let spend = domain::SpendReport {
+        effect: book.history.open().unwrap(),
+        call: 1,
+        model: "scripted/one".to_owned(),
+        input_tokens: 10,
+        output_tokens: 5,
+        cost: Some(Micros(700)),
+        reported_by: None,
+    };
+    book.take(Command::Spend(spend));
+    book.ask(1);
+    let (origin, log, by) = (book.history.run.id.clone(), book.history.log.clone(), samples::actor("eve"));
+    let asked = domain::Fork { origin: origin.clone(), log, changes: domain::ForkChanges::default(), by };
+    let mut fork = History::unopened(samples::run_id(2));
+    book.write(fork.take(Command::Fork(Box::new(asked))).unwrap());
+    book.check("SELECT DISTINCT workflow_run_id FROM spend", &[origin.as_str()]);
+    let sums =
+        "SELECT cost_micros || ' ' || inherited_micros || ' ' || calls || ' ' || inherited_calls FROM workflow_runs
+        ORDER BY number";
+    book.check(sums, &["700 0 1 0", "0 700 0 1"]);
+    book.check("SELECT status FROM clarification_requests", &["pending", "pending"]);
+}

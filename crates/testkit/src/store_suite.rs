@@ -36,6 +36,7 @@ macro_rules! store_suite {
             only_the_lowest_open_effect_of_a_run_is_leased
             no_effect_is_leased_beside_a_live_one_of_its_run
             the_feed_is_ordered_and_resumes_after_a_position
+            what_a_fork_inherited_is_in_its_log_and_not_told_again
             the_feed_of_some_types_leaves_none_of_them_out
             rows_are_listed_newest_first_and_paged
             rows_are_filtered_by_status_and_project
@@ -359,6 +360,34 @@ pub fn the_feed_is_ordered_and_resumes_after_a_position(store: &Dyn) {
     assert_eq!(second, all[2..3]);
     assert_eq!(all[2].run, two.run.id);
     assert_eq!(store.position().ok(), all.last().map(|item| item.position));
+}
+
+pub fn what_a_fork_inherited_is_in_its_log_and_not_told_again(store: &Dyn) {
+    let mut origin = begin(store, 1);
+    for append in origin.go_on() {
+        assert_eq!(put_one(store, append), Appended::Done);
+    }
+    let points = domain::fork_points(&origin.run.id, &origin.log);
+    let at = points.last().expect("a run passes points").at;
+    let log = origin.log.iter().filter(|recorded| recorded.sequence <= at).cloned().collect();
+    let (before, by) = (store.position().expect("it is read"), samples::actor("eve"));
+    let mut fork = History::unopened(samples::run_id(40));
+    fork.now = origin.now;
+    let asked = domain::Fork { origin: origin.run.id.clone(), log, changes: domain::ForkChanges::default(), by };
+    let append = fork.take(Command::Fork(Box::new(asked))).expect("a point can be forked");
+    assert_eq!(put_one(store, append), Appended::Done);
+    assert_eq!(store.events(&fork.run.id, 0).expect("it is read"), fork.log, "with the times of the origin");
+    assert_eq!(store.row(&fork.run.id).expect("it is read"), Some(engine::Row::of(&fork.run)));
+    let told = store.feed(before, 100).expect("it is read");
+    assert!(told.iter().all(|item| item.run == fork.run.id));
+    let told: Vec<u64> = told.iter().map(|item| item.recorded.sequence).collect();
+    assert_eq!(told, [1, at + 1, at + 2]);
+    let started = store.feed_of(&["RUN_STARTED", "STAGE_STARTED"], before, 100).expect("it is read");
+    let wanted =
+        |item: &&FeedItem| matches!(item.recorded.event, Event::RunStarted { .. } | Event::StageStarted { .. });
+    assert_eq!(started.iter().filter(wanted).count(), 1);
+    let entered = lease(store, wish("a", 100_000, 0, 9));
+    assert_eq!(ids(&entered), [effect(&fork.run.id, fork.run.effects_requested)], "it is let in like any other");
 }
 
 pub fn the_feed_of_some_types_leaves_none_of_them_out(store: &Dyn) {

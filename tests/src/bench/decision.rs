@@ -1,6 +1,6 @@
 //! From a person's decision to the start of the next effect, with many runs waiting.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::future::{Future, pending, ready};
 use std::path::Path;
 use std::pin::Pin;
@@ -10,13 +10,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use domain::{Command, Decide, Decision, Effect, Outcome, Run, RunId};
 use engine::{EffectRunner, Engine, Job, Store};
-use runner::{Activity, ReadError, RunDiff};
-use server::{App, AppParts, LiveLimits, People, Place, Reading, Setup, Shelf, TokenFile, router};
 use store::Sqlite;
 use testkit::{agree, samples};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::oneshot;
 
 use super::memory::wait_at_gate;
+use super::served::{TOKEN, serve};
 use super::{Spread, steps};
 
 const WAITING: u64 = 1000;
@@ -56,43 +55,6 @@ impl EffectRunner for Watch {
     }
 }
 
-/// Nothing to look at.
-struct Empty(broadcast::Sender<Activity>);
-
-impl Shelf for Empty {
-    fn check_commits<'a>(&'a self, _: &'a Run, _: Vec<domain::CommitId>) -> Reading<'a, ()> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn pass_on<'a>(&'a self, _: &'a Run) -> server::Telling<'a> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn discuss(&self, _: runner::Talk, _: runner::Watch) -> server::Talking<'_> {
-        Box::pin(async { Err("nobody is here to answer".to_owned()) })
-    }
-
-    fn terminal(&self, run: &Run) -> Option<std::path::PathBuf> {
-        run.sitting().map(|_| std::path::PathBuf::from("/nowhere/terminal.sock"))
-    }
-
-    fn activity(&self) -> broadcast::Receiver<Activity> {
-        self.0.subscribe()
-    }
-
-    fn artifact_text<'a>(&'a self, _: &'a Run, _: &'a domain::Artifact) -> Reading<'a, String> {
-        Box::pin(ready(Err(nothing())))
-    }
-
-    fn diff<'a>(&'a self, _: &'a Run) -> Reading<'a, RunDiff> {
-        Box::pin(ready(Err(nothing())))
-    }
-}
-
-fn nothing() -> ReadError {
-    ReadError { message: "there is nothing here".to_owned(), hint: None }
-}
-
 /// Approves one run after the other while the rest wait.
 pub async fn measure(folder: &Path) -> Result<Latency> {
     std::fs::create_dir_all(folder)?;
@@ -127,24 +89,7 @@ async fn spread_of_engine(engine: &Engine, watch: &Watch, runs: std::ops::Range<
 }
 
 async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std::ops::Range<u64>) -> Result<Spread> {
-    let token = folder.join("token");
-    std::fs::write(&token, "0".repeat(64))?;
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    let app = App::new(AppParts {
-        engine: engine.clone(),
-        shelf: Arc::new(Empty(broadcast::channel(1).0)),
-        diary: Arc::new(store::Diary::open(&folder.join("conversations.db"))?),
-        post: Arc::new(store::Post::open(&folder.join("post.db"))?),
-        setup: Setup::read(folder, &BTreeMap::new())?,
-        token: TokenFile::new(token),
-        agent_token: TokenFile::new(folder.join("mcp-token")),
-        people: People::open(folder.join("people.json"))?,
-        user: "ada".to_owned(),
-        place: Place::loopback(address.port()),
-        live: LiveLimits::default(),
-    });
-    let serving = tokio::spawn(async move { axum::serve(listener, router(app)).await });
+    let (address, serving) = serve(engine, folder).await?;
     let http = reqwest::Client::new();
     let mut millis = Vec::new();
     for n in runs {
@@ -152,7 +97,7 @@ async fn spread_of_http(engine: &Engine, watch: &Watch, folder: &Path, runs: std
         let digest = run.hold().context("the run waits")?.digest.clone();
         let told = watch.next_effect_of(&run.id);
         let url = format!("http://{address}/api/runs/{}/approve", run.id);
-        let request = http.post(url).bearer_auth("0".repeat(64)).json(&serde_json::json!({"digest": digest.as_str()}));
+        let request = http.post(url).bearer_auth(TOKEN).json(&serde_json::json!({"digest": digest.as_str()}));
         let begun = Instant::now();
         let response = request.send().await?;
         ensure!(response.status().is_success(), "{}", response.text().await?);

@@ -54,7 +54,12 @@ pub async fn wait_at_gate(engine: &engine::Engine, first: u64, last: u64) -> Res
 }
 
 fn resident_kb() -> Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
+    resident_kb_of("self")
+}
+
+/// Memory of a process, by its id.
+pub(super) fn resident_kb_of(process: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("Linux tells the resident size")?;
     Ok(line.split_whitespace().nth(1).context("the size is a number")?.parse()?)
 }

@@ -1,9 +1,12 @@
 //! Measurements for `make bench`. Figures only: no test depends on them.
 
+pub mod crowd;
 pub mod decision;
+pub mod live;
 pub mod memory;
 pub mod raw;
 pub mod recovery;
+pub mod served;
 pub mod startup;
 pub mod steps;
 

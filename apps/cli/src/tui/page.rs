@@ -222,7 +222,7 @@ fn now_text(page: &Page, doing: &rail::Activity, now: Timestamp, width: usize) -
     let mut parts = Vec::new();
     if let Some(held) = &page.run.hold {
         parts.push(hold::draw(held, &page.shown, now, width));
-        parts.push(format!("{DIM}takes: {}{DIM:#}", clean_line(&held.allowed.join(", "))));
+        parts.push(format!("  {DIM}takes: {}{DIM:#}", clean_line(&held.allowed.join(", "))));
         if let hold::Shown::Change(change) = &page.shown {
             parts.push(format!("\n{}", table::diff(&change.diff)));
         }

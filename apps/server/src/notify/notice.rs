@@ -67,6 +67,8 @@ pub(super) fn topic(event: &Event) -> Option<Topic> {
             | HoldKind::Review
             | HoldKind::Stuck => Some(Topic::HoldPlaced),
         },
+        // A fork may come to stand on a hold that was placed in another run.
+        Event::ForkOpened { .. } => Some(Topic::HoldPlaced),
         Event::RunCompleted { .. } => Some(Topic::RunCompleted),
         Event::RunFailed { .. } => Some(Topic::RunFailed),
         Event::RunCancelled { .. } => Some(Topic::RunCancelled),
@@ -80,6 +82,11 @@ pub(super) fn notice(item: &FeedItem, topic: Topic, row: &Row) -> Option<Notice>
         Event::ApprovalRequested { hold, .. }
         | Event::ClarificationRequested { hold, .. }
         | Event::HoldPlaced { hold } => (Some(held(item, hold)), None),
+        Event::ForkOpened { .. } => {
+            let news = |hold: &&Hold| !matches!(hold.kind, HoldKind::Quota | HoldKind::Paused);
+            let inherited = |hold: &&Hold| hold.id.0 < item.recorded.sequence;
+            (Some(held(item, row.hold.as_ref().filter(news).filter(inherited)?)), None)
+        }
         Event::RunFailed { reason, .. } if row.parent.is_none() => (None, Some(one_line(reason))),
         _ if row.parent.is_none() => (None, None),
         _ => return None,
@@ -168,6 +175,47 @@ mod tests {
         assert_eq!(one_line("a\u{9b}2Jb\u{1b}[2Jc"), "a\u{fffd}2Jb\u{fffd}[2Jc");
         assert_eq!(one_line(&"x".repeat(300)).chars().count(), LONGEST + 1);
         assert_eq!(one_line(""), "");
+    }
+
+    /// The row of a run that waits on hold 2.
+    fn waiting(kind: &str) -> Row {
+        let git = serde_json::json!({"baseBranch": "main", "autoMerge": false, "push": false});
+        let trust = serde_json::json!({"planning": "manual", "implementation": "auto", "fixes": "auto"});
+        let config =
+            serde_json::json!({"trust": trust, "maxClarifications": 3, "models": {}, "git": git, "budget": null});
+        let hold = serde_json::json!({"id": 2, "kind": kind, "stage": "planning", "since": "2026-01-01T00:00:00Z",
+            "summary": "look", "digest": "0".repeat(64), "allowed": ["approve"]});
+        let first = Event::RunStarted {
+            project: "/p".to_owned(),
+            request: "x".to_owned(),
+            playbook: domain::Playbook::built_in("autonomous").unwrap(),
+            config: serde_json::from_value(config).unwrap(),
+            branch: "autonomous/aaaaaa-x".to_owned(),
+            by: domain::Actor { name: "ada".to_owned(), channel: "cli".to_owned() },
+            parent: None,
+            forked_from: None,
+        };
+        let events = [first, Event::HoldPlaced { hold: serde_json::from_value(hold).unwrap() }];
+        let log = events.into_iter().zip(1..).map(|(event, sequence)| recorded(sequence, event));
+        Row::of(&domain::replay(domain::RunId::from_bits(7), log))
+    }
+
+    fn recorded(sequence: u64, event: Event) -> domain::Recorded {
+        domain::Recorded { sequence, at: jiff::Timestamp::UNIX_EPOCH, event }
+    }
+
+    #[test]
+    fn a_fork_that_comes_to_stand_on_a_hold_is_news_and_a_hold_that_came_later_is_told_by_itself() {
+        let told = |sequence: u64, row: &Row| {
+            let event = Event::ForkOpened { carried: false };
+            let topic = topic(&event).unwrap();
+            let item = FeedItem { position: 1, run: row.id.clone(), recorded: recorded(sequence, event) };
+            notice(&item, topic, row).map(|notice| notice.hold.unwrap().kind)
+        };
+        assert_eq!(told(5, &waiting("approval")), Some("approval".to_owned()));
+        assert_eq!(told(1, &waiting("approval")), None);
+        assert_eq!(told(5, &waiting("paused")), None);
+        assert_eq!(told(5, &Row { hold: None, ..waiting("approval") }), None, "it went on at once");
     }
 
     #[test]

@@ -72,7 +72,7 @@ async fn a_key_makes_one_fork_however_often_it_is_sent() {
     let path = format!("/api/runs/{}/fork", id(&run));
     let (first, made) = bench.post_with_key(&path, &json!({}), "once").await;
     let (second, again) = bench.post_with_key(&path, &json!({}), "once").await;
-    assert_eq!((first, second), (StatusCode::CREATED, StatusCode::OK), "{again}");
+    assert_eq!((first, second), (StatusCode::CREATED, StatusCode::CREATED), "{again}");
     assert_eq!(made["run"]["id"], again["run"]["id"]);
     let (status, problem) = bench.post_with_key(&path, &json!({"at": 4}), "once").await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("key_reused")));
@@ -122,14 +122,14 @@ async fn what_cannot_be_forked_is_refused_with_a_hint_and_nothing_is_made() {
 async fn the_run_of_a_task_is_forked_with_its_parent() {
     let bench = Bench::start().await;
     let run = bench.team("slow tasks").await;
-    let asked = bench.wait(id(&run), "awaiting_clarification").await;
+    let asked = bench.held(id(&run), "clarification").await;
     assert_eq!(bench.decide(&asked, json!({"decision": "answer", "answer": ["all"]})).await.0, StatusCode::OK);
     let ready = bench.held(id(&run), "confirm").await;
     assert_eq!(bench.decide(&ready, json!({"decision": "approve"})).await.0, StatusCode::OK);
     let planned = bench.held(id(&run), "approval").await;
     assert_eq!(bench.decide(&planned, json!({"decision": "approve"})).await.0, StatusCode::OK);
-    let working = bench.wait_for(id(&run), |run| run["tasks"][0]["run"].is_string()).await;
-    let child = working["tasks"][0]["run"].as_str().unwrap();
+    let working = bench.wait_for(id(&run), |run| run["tasks"][0]["child"].is_string()).await;
+    let child = working["tasks"][0]["child"].as_str().unwrap();
     let (status, problem) = fork(&bench, child, json!({})).await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("child_run")), "{problem}");
     assert!(problem["hint"].as_str().unwrap().contains("holdpoint fork"), "{problem}");

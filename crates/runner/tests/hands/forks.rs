@@ -63,7 +63,12 @@ async fn fork(world: &World, origin: &RunId, number: u64, changes: ForkChanges) 
     let id = samples::run_id(number);
     let asked = Fork { origin: origin.clone(), log, changes, by: samples::actor("eve") };
     world.engine.submit(id.clone(), Command::Fork(Box::new(asked)), None).await.unwrap();
-    world.drive(&id, |_, _| crate::world::yes()).await
+    // Who begins anew asks again, by the script.
+    let person = |_: &Run, hold: &domain::Hold| match hold.kind {
+        HoldKind::Clarification => Decision::Ignore,
+        _ => crate::world::yes(),
+    };
+    world.drive(&id, person).await
 }
 
 fn answers(answer: &str) -> ForkChanges {
