@@ -110,10 +110,18 @@ export function useRuns(status: string, text: string) {
     getNextPageParam: (last) => (last.length < PAGE ? undefined : last.at(-1)?.id),
     refetchInterval: usePolling(),
     staleTime: 60_000,
+    // What is there is narrowed at once; what is missing comes.
+    placeholderData: (before) => before,
   });
   // The server looks through the requests of all runs; what is read already is also looked through by id and branch.
-  const word = text.split(/\s+/).reduce((longest, one) => (one.length > longest.length ? one : longest), "").slice(0, 60);
-  const found = useQuery({ queryKey: ["found", word, status], queryFn: () => api.runs({ limit: 1000, before: "", status, q: word }), enabled: word.length > 1, staleTime: 30_000 });
+  const word = text.slice(0, 60);
+  const found = useQuery({
+    queryKey: ["found", word, status],
+    queryFn: () => api.runs({ limit: 1000, before: "", status, q: word }),
+    enabled: word.length > 1,
+    staleTime: 30_000,
+    placeholderData: (before) => before,
+  });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = query;
   const live = useLiveRuns();
   const pages = query.data?.pages;
