@@ -106,7 +106,7 @@ async fn what_cannot_be_forked_is_refused_with_a_hint_and_nothing_is_made() {
     check(of, json!({"decision": {"decision": "cancel"}}), 400, "not_forkable", json!("at")).await;
     check(of, json!({"decision": {"decision": "explode"}}), 400, "unknown_decision", json!("decision")).await;
     check(of, json!({"models": {"chef": "a/b"}}), 400, "unknown_role", json!("models")).await;
-    check(of, json!({"models": {"planner": "nobody/x"}}), 400, "unknown_provider", json!("models")).await;
+    check(of, json!({"models": {"planner": "nobody/x"}}), 400, "unknown_model", json!("models")).await;
     check(of, json!({"models": {"planner": "scripted/demo,scripted/demo"}}), 400, "bad_model", json!("models")).await;
     check(of, json!({"programs": {"planner": "nothing"}}), 400, "bad_agent", json!("programs")).await;
     check(of, json!({"budgetUsd": -1}), 400, "bad_budget", json!("budgetUsd")).await;
