@@ -56,6 +56,8 @@ pub(super) async fn live(
     };
     let watcher = app.watchers.enter();
     let watch = Watch { app, token: given, scope, after: which.after };
+    // Clients say next to nothing, and there may be a thousand: the usual 128 KiB each way would be most of our memory.
+    let upgrade = upgrade.read_buffer_size(4 * 1024).write_buffer_size(16 * 1024);
     let upgrade = upgrade.protocols(["holdpoint"]).max_message_size(64 * 1024);
     Ok(upgrade.on_upgrade(|socket| async move {
         watch.serve(socket).await;
