@@ -101,10 +101,12 @@ async function timed(does) {
 }
 
 /** When a condition became true, by the page's clock, looked at in every frame. */
-const seen = (page, condition) => page.evaluate(`new Promise((resolve) => {
-  const look = () => ((${condition}) ? resolve(performance.now()) : requestAnimationFrame(look));
-  look();
-})`);
+function seen(page, condition) {
+  return page.evaluate(`new Promise((resolve) => {
+    const look = () => ((${condition}) ? resolve(performance.now()) : requestAnimationFrame(look));
+    look();
+  })`);
+}
 
 /** From a real key or click, as the page gets it, to the frame in which its effect is there. */
 async function action(page, does, condition) {

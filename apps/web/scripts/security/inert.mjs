@@ -30,7 +30,8 @@ export async function watch(browser, address) {
   browser.on("request", (request) => {
     const url = request.url();
     if (!url.startsWith(`${address}/`) && !/^(about:blank|chrome-error:)/.test(url)) foreign.push(url.slice(0, 200));
-    else if (/canary/.test(url) && request.resourceType() !== "fetch") foreign.push(url.slice(0, 200));
+    // Addresses of ours may name a hostile project, as pages and as questions; nothing else is loaded by such a name.
+    else if (/canary/.test(url) && !["fetch", "document"].includes(request.resourceType())) foreign.push(url.slice(0, 200));
   });
   return foreign;
 }
