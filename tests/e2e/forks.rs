@@ -78,7 +78,7 @@ async fn a_question_is_answered_differently_in_a_fork_and_compare_shows_both() {
     assert_eq!(code, 0);
     assert!(listed.contains("asked: Which greeting?") && listed.contains("implementation begins"), "{listed}");
     let (code, _, refused) = cli(&world, &["fork", id, "--at", "1"]).await;
-    assert_eq!(code, 1, "{refused}");
+    assert_eq!(code, 2, "{refused}");
     assert!(refused.contains("hint:") && refused.contains("--list"), "{refused}");
     let (code, _, refused) = cli(&world, &["fork", id, "--answer", "loud"]).await;
     assert_eq!(code, 2, "{refused}");

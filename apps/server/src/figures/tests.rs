@@ -1,3 +1,5 @@
+//! Stories told by a few events, and the figures over them.
+
 use domain::{Actor, CommitId, Digest, Hold, Parent, Playbook};
 
 use super::*;
