@@ -9,6 +9,7 @@ mod crash;
 mod forks;
 mod holds;
 mod limits;
+mod live;
 mod mcp;
 mod models;
 mod notices;

@@ -171,15 +171,16 @@ impl Product {
 
     /// Waits until a channel satisfies a condition, or an agent in it does something.
     pub async fn channel(&self, id: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-        self.listen(&format!("/api/channels/{id}/live"), |message| wanted(message).then(|| message.clone())).await
+        self.watch(&format!("/api/channels/{id}/live"), |message| wanted(message).then(|| message.clone())).await
     }
 
     /// Reads live messages about a run until one of them is what is looked for.
     async fn live<T>(&self, run: &str, look: impl FnMut(&Value) -> Option<T>) -> Result<T> {
-        self.listen(&format!("/api/live?run={run}"), look).await
+        self.watch(&format!("/api/live?run={run}"), look).await
     }
 
-    async fn listen<T>(&self, path: &str, mut look: impl FnMut(&Value) -> Option<T>) -> Result<T> {
+    /// Reads the messages of a socket until one of them is what is looked for.
+    pub async fn watch<T>(&self, path: &str, mut look: impl FnMut(&Value) -> Option<T>) -> Result<T> {
         let url = format!("{}{path}", self.url.replacen("http", "ws", 1));
         let mut request = url.into_client_request()?;
         request.headers_mut().insert("authorization", format!("Bearer {}", self.token).parse()?);
