@@ -26,7 +26,7 @@ pub(crate) fn page(view: &MetricsView, rows: &[NamedFigures], width: usize) -> S
         number(total.iterations),
     );
     let lines = rows.iter().filter(|row| row.figures.ended > 0).map(|row| line(&clean_line(&row.name), &row.figures));
-    let names = ["", "ended", "done", "time", "a run", "merged", "a merged", "decided after", "iterations"];
+    let names = ["", "ended", "done", "time", "a run", "a merge", "decided", "iter."];
     format!("{head}\n{}", table(&names, lines, width))
 }
 
@@ -37,7 +37,6 @@ fn line(name: &str, figures: &FiguresView) -> Vec<String> {
         percent(figures.success_rate),
         length(figures.median_seconds),
         dollars(figures.usd_per_run),
-        figures.merged.to_string(),
         dollars(figures.usd_per_merged),
         length(figures.decision_median_seconds),
         number(figures.iterations),
@@ -86,6 +85,24 @@ mod tests {
     }
 
     #[test]
+    fn a_week_fits_on_one_line_of_eighty_columns() {
+        let figures = FiguresView {
+            ended: 1234,
+            merged: 1000,
+            success_rate: Some(1.0),
+            median_seconds: Some(90),
+            usd_per_run: Some(0.0498),
+            usd_per_merged: Some(0.0498),
+            decision_median_seconds: Some(90),
+            iterations: Some(2.0),
+            ..FiguresView::default()
+        };
+        let row = NamedFigures { name: "2026-11-16".to_owned(), figures: figures.clone() };
+        let text = plain(&page(&view(figures), &[row], 80));
+        assert_eq!(text.lines().skip_while(|line| !line.is_empty()).count(), 3, "{text}");
+    }
+
+    #[test]
     fn what_cannot_be_told_is_a_dash() {
         let figures = FiguresView {
             ended: 4,
@@ -104,6 +121,6 @@ mod tests {
             "{text}"
         );
         let row = text.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(row, "autonomous 4 75 % 1 min 30 s $0.5000 0 – – 1.2", "{text}");
+        assert_eq!(row, "autonomous 4 75 % 1 min 30 s $0.5000 – – 1.2", "{text}");
     }
 }
