@@ -1,5 +1,5 @@
 //! The contract with strangers: requests, views, live messages, problems, exit codes.
-//! Only shapes: no rules, no I/O.
+//! Only shapes, and which characters no face passes on as they are: no rules, no I/O.
 #![warn(missing_docs)]
 
 mod batch;
@@ -10,6 +10,7 @@ mod exit;
 mod figures;
 mod fork;
 mod goal;
+mod hidden;
 mod live;
 mod model;
 mod notify;
@@ -28,6 +29,7 @@ pub use exit::ExitCode;
 pub use figures::{FiguresView, MetricsView, NamedFigures, ProjectView, WaitView};
 pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
+pub use hidden::is_hidden;
 pub use live::{LiveMessage, LiveName};
 pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,

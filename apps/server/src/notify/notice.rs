@@ -118,7 +118,8 @@ const LONGEST: usize = 200;
 /// The first line that says something, without what could act on a screen or deceive the eye.
 pub(super) fn one_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let cleaned: String = without_colours(line).chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
+    let cleaned: String =
+        without_colours(line).chars().map(|c| if wire::is_hidden(c) { '\u{fffd}' } else { c }).collect();
     match cleaned.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &cleaned[..end]),
         None => cleaned,
@@ -143,26 +144,6 @@ fn without_colours(line: &str) -> String {
     out
 }
 
-fn is_hidden(c: char) -> bool {
-    match c {
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        other => other.is_control(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +152,7 @@ mod tests {
     fn texts_of_strangers_cannot_act_on_a_screen() {
         assert_eq!(one_line("\n \u{1b}[31mred\u{1b}[0m page\nmore"), "red page");
         assert_eq!(one_line("a\u{1b}]0;evil\u{7}b"), "a\u{fffd}]0;evil\u{fffd}b");
-        assert_eq!(one_line("safe\u{202e}txt.exe"), "safe\u{fffd}txt.exe");
+        assert_eq!(one_line("safe\u{202e}txt\u{17b4}.exe"), "safe\u{fffd}txt\u{fffd}.exe");
         assert_eq!(one_line("a\u{9b}2Jb\u{1b}[2Jc"), "a\u{fffd}2Jb\u{fffd}[2Jc");
         assert_eq!(one_line(&"x".repeat(300)).chars().count(), LONGEST + 1);
         assert_eq!(one_line(""), "");
