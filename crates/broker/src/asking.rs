@@ -16,7 +16,7 @@ use crate::calls::Outcome;
 use crate::gateway::{Gateway, Place};
 use crate::http::{Answer, NoAnswer};
 use crate::quota::{Told, Wall};
-use crate::refusal::Refusal;
+use crate::refusal::{Billing, Refusal};
 use crate::request::Ask;
 use crate::retry;
 use crate::route::Route;
@@ -41,8 +41,19 @@ pub(crate) struct Rejected {
 /// One try that led to no answer.
 enum Failed {
     TimedOut,
-    NoAnswer(String),
+    NoAnswer(NoAnswer),
     Refused(Refusal),
+}
+
+impl Failed {
+    /// Whether the provider may charge for a try that led to no answer.
+    fn billing(&self) -> Billing {
+        match self {
+            Self::TimedOut => Billing::Possible,
+            Self::NoAnswer(no_answer) => no_answer.billing,
+            Self::Refused(_) => Billing::None,
+        }
+    }
 }
 
 /// What follows from a try.
@@ -75,6 +86,9 @@ impl Gateway {
             let Some(wait) = wait else { return self.last_word(route, tries, trial, pass) };
             drop(pass);
             call.tried(self.failed_try(route, &trial, wait));
+            if trial.as_ref().is_err_and(|failed| failed.billing() == Billing::Possible) {
+                call.reserve_again()?;
+            }
             tokio::time::sleep(wait).await;
             call.waited(wait);
         }
@@ -149,7 +163,7 @@ impl Gateway {
             Err(Failed::TimedOut) => {
                 (Outcome::Stalled, None, format!("no answer within {} ms", self.policy.first_byte_ms))
             }
-            Err(Failed::NoAnswer(cause)) => (Outcome::Cut, None, cause.clone()),
+            Err(Failed::NoAnswer(no_answer)) => (Outcome::Cut, None, no_answer.cause.clone()),
             Err(Failed::Refused(refusal)) => (Outcome::Refused, None, refusal.to_string()),
             Ok(Trial::Answered(answer, _)) => (Outcome::Ok, Some(answer.status), String::new()),
         };
@@ -168,16 +182,16 @@ impl Gateway {
             Ok(Trial::Answered(answer, shape)) => Ok(Trial::Answered(Answer { pass, ..answer }, shape)),
             Ok(Trial::Rejected(rejected)) => Ok(Trial::Rejected(rejected)),
             Err(Failed::Refused(refusal)) => Err(refusal),
-            Err(Failed::NoAnswer(cause)) => Err(Refusal::Unreachable { provider, tries, cause }),
+            Err(Failed::NoAnswer(NoAnswer { cause, billing })) => {
+                Err(Refusal::Unreachable { provider, tries, cause, billing })
+            }
             Err(Failed::TimedOut) => Err(Refusal::TimedOut { provider, tries, millis: self.policy.first_byte_ms }),
         }
     }
 
     async fn try_once(&self, route: &Route, ask: &Ask, headers: &HeaderMap) -> Result<Trial, Failed> {
         let answer = match &self.places[route.upstream] {
-            Place::Http(upstream) => {
-                upstream.send(ask, &route.model, headers).await.map_err(|NoAnswer(cause)| Failed::NoAnswer(cause))?
-            }
+            Place::Http(upstream) => upstream.send(ask, &route.model, headers).await.map_err(Failed::NoAnswer)?,
             Place::Scripted(upstream) => upstream.answer(ask).map_err(Failed::Refused)?,
         };
         if !(200..300).contains(&answer.status) {
@@ -185,10 +199,11 @@ impl Gateway {
         }
         // Until the first byte is here, another try does no harm.
         let Answer { status, headers, mut body, script, pass } = answer;
+        let begun = |cause: String| Err(Failed::NoAnswer(NoAnswer { cause, billing: Billing::Possible }));
         let first = match body.next().await {
             Some(Ok(first)) => first,
-            Some(Err(error)) => return Err(Failed::NoAnswer(error.to_string())),
-            None => return Err(Failed::NoAnswer("the answer was empty".to_owned())),
+            Some(Err(error)) => return begun(error.to_string()),
+            None => return begun("the answer was empty".to_owned()),
         };
         let shape = Shape::of(&first, headers.get(header::CONTENT_TYPE).map(|label| label.as_bytes()));
         if let Some(status) = error_instead(ask, shape, &first) {

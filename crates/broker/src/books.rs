@@ -2,6 +2,7 @@
 //! written before a call is made, and every opened call is settled, even one that is dropped.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,6 +49,17 @@ pub(crate) struct CallHead {
     pub(crate) output_estimate: u64,
 }
 
+impl CallHead {
+    fn estimate(&self) -> Option<Micros> {
+        self.price.as_ref().map(|price| price.estimate(self.input_estimate, self.output_estimate))
+    }
+
+    /// The most that a try is expected to be billed for.
+    fn reserved(&self) -> Usage {
+        Usage { input: self.input_estimate, output: self.output_estimate, ..Usage::default() }
+    }
+}
+
 /// Tokens, and whether the upstream reported them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counted {
@@ -87,8 +99,7 @@ impl Books {
 
     /// Reserves and records, or records the refusal.
     pub(crate) fn open(self: &Arc<Self>, head: CallHead) -> Result<OpenCall, Refusal> {
-        let price = head.price.as_ref();
-        let estimate = price.map(|price| price.estimate(head.input_estimate, head.output_estimate));
+        let estimate = head.estimate();
         let mut pages = self.pages();
         let number = pages.last_call + 1;
         if let Err(why) = pages.envelope.reserve(number, estimate) {
@@ -131,9 +142,23 @@ impl Books {
         }
     }
 
-    fn set_aside(&self, call: u32, estimate: Option<Micros>) -> Result<Vec<Kept>, Refused> {
+    fn set_aside(&self, slot: impl fmt::Display, estimate: Option<Micros>) -> Result<Vec<Kept>, Refused> {
         let Some(purses) = &self.purses else { return Ok(Vec::new()) };
-        purses.reserve(call, estimate, Timestamp::now())
+        purses.reserve(slot, estimate, Timestamp::now())
+    }
+
+    /// Reserves the cost of a call once more, for another try beside one that may be billed.
+    fn reserve_again(&self, call: &mut OpenCall) -> Result<(), Refusal> {
+        let (number, estimate) = (call.number, call.head.estimate());
+        let short = |why| Refusal::Shortfall { model: call.head.model.clone(), why };
+        self.pages().envelope.reserve_again(number, estimate).map_err(short)?;
+        let kept =
+            self.set_aside(format_args!("{number}.{}", call.tries), estimate).map_err(|refused| match refused {
+                Refused::Short(why) => short(why),
+                Refused::Disk(cause) => Refusal::Purses(cause),
+            })?;
+        call.kept.extend(kept);
+        Ok(())
     }
 
     /// Records a call that was not made.
@@ -272,6 +297,8 @@ pub(crate) struct OpenCall {
     clock: Instant,
     waited: Duration,
     tries: u32,
+    /// Tries that led to no answer and may be billed all the same, beside the last one.
+    lost: u32,
     pub(crate) resets_at: Option<Timestamp>,
     shortage: Option<Shortage>,
     kept: Vec<Kept>,
@@ -296,6 +323,7 @@ impl OpenCall {
             clock: Instant::now(),
             waited: Duration::ZERO,
             tries: 0,
+            lost: 0,
             resets_at: None,
             shortage: None,
             kept: Vec::new(),
@@ -335,24 +363,30 @@ impl OpenCall {
         }));
     }
 
-    /// Tokens by the size of the request and of the text that came back.
-    pub(crate) fn count_bytes(&self, text_bytes: u64) -> Counted {
-        Counted::FromBytes(Usage {
-            input: self.head.input_estimate,
-            output: text_bytes.div_ceil(4),
-            ..Usage::default()
-        })
+    /// Sets money aside for another try beside one that may be billed.
+    pub(crate) fn reserve_again(&mut self) -> Result<(), Refusal> {
+        // Also where the next one is refused.
+        self.lost += 1;
+        Arc::clone(&self.books).reserve_again(self)
     }
 
-    /// What was reported; what was not is filled in from the bytes, and then it is said so. The last report of
-    /// output tokens of a broken answer is older than its text.
+    /// Tokens of a call whose end is unknown: all that was reserved for it.
+    pub(crate) fn count_unknown(&self) -> Counted {
+        Counted::FromBytes(self.head.reserved())
+    }
+
+    /// What was reported; what was not is filled in from the bytes, and then it is said so. The provider may go on with
+    /// a broken answer and bill it whole, so it counts no less than was reserved for it.
     pub(crate) fn count(&self, reported: Option<Reported>, text_bytes: u64, ending: Ending) -> Counted {
-        let Some(Reported { mut usage, input, output }) = reported else { return self.count_bytes(text_bytes) };
+        let Reported { mut usage, input, output } = reported.unwrap_or_default();
         if !input {
             usage.input = self.head.input_estimate;
         }
         if !output || ending == Ending::Broken {
             usage.output = usage.output.max(text_bytes.div_ceil(4));
+        }
+        if ending == Ending::Broken {
+            usage.output = usage.output.max(self.head.output_estimate);
         }
         let known = input && output && ending == Ending::Whole;
         if known { Counted::Reported(usage) } else { Counted::FromBytes(usage) }
@@ -371,10 +405,16 @@ impl OpenCall {
         if std::mem::replace(&mut self.settled, true) {
             return;
         }
-        let (usage, usage_known) = match counted {
+        let (mut usage, mut usage_known) = match counted {
             Counted::Reported(usage) => (usage, true),
             Counted::FromBytes(usage) => (usage, false),
         };
+        if self.lost > 0 {
+            let (lost, each) = (u64::from(self.lost), self.head.reserved());
+            usage.input = usage.input.saturating_add(each.input.saturating_mul(lost));
+            usage.output = usage.output.saturating_add(each.output.saturating_mul(lost));
+            usage_known = false;
+        }
         let price = self.head.price.as_ref();
         let cost: Option<Micros> = price.map(|price| price.cost(&usage));
         let kept = std::mem::take(&mut self.kept);
@@ -411,7 +451,7 @@ impl Drop for OpenCall {
     fn drop(&mut self) {
         if !self.settled {
             // A request that was sent may be billed although nobody reads its answer.
-            let counted = if self.tries == 0 { Counted::NOTHING } else { self.count_bytes(0) };
+            let counted = if self.tries == 0 { Counted::NOTHING } else { self.count_unknown() };
             self.settle(CLIENT_CLOSED, Outcome::Abandoned, counted);
         }
     }

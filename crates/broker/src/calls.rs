@@ -184,6 +184,8 @@ pub enum ReadSource {
     Search,
     /// The name of the server.
     Mcp(String),
+    /// A tool that the provider runs, by its name.
+    Hosted(String),
 }
 
 /// How a call ended.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::asking::{Rejected, Trial};
 use crate::books::{CallHead, Counted, OpenCall};
-use crate::calls::Outcome;
+use crate::calls::{Outcome, ReadSource};
 use crate::direct;
 use crate::embeddings;
 use crate::gateway::{Gateway, until_closing};
@@ -29,9 +29,10 @@ use crate::route::{self, Route};
 use crate::strip::Strip;
 use crate::tap::{Shape, Tap};
 
-const BODY_LIMIT_MIB: usize = 32;
 const RETRIES: HeaderName = HeaderName::from_static("x-holdpoint-retries");
 const CALL: HeaderName = HeaderName::from_static("x-holdpoint-call");
+/// Fields and tools of the request that were not passed on.
+const REMOVED: HeaderName = HeaderName::from_static("x-holdpoint-removed");
 /// What an agent may see of an upstream's headers.
 const PASSED_BACK: [HeaderName; 7] = [
     header::CONTENT_TYPE,
@@ -134,10 +135,9 @@ async fn models(State(gateway): State<Arc<Gateway>>) -> Response {
     let mut data = Vec::new();
     for upstream in gateway.talkers() {
         let provider = &upstream.provider;
-        let priced = upstream.prices.iter().map(|price| price.model.as_str());
         let names: Vec<&str> = match &upstream.script {
             Some(script) => vec![script.name()],
-            None => priced.filter(|name| !name.ends_with('*')).collect(),
+            None => upstream.models.iter().map(String::as_str).collect(),
         };
         data.extend(names.into_iter().map(
             |name| json!({"id": format!("{provider}/{name}"), "object": "model", "created": 0, "owned_by": provider}),
@@ -150,16 +150,17 @@ impl Gateway {
     async fn call(&self, entrance: &Entrance, request: Request) -> Result<Response, Refusal> {
         let mut closing = self.closing.subscribe();
         let (parts, body) = request.into_parts();
-        let body = tokio::select! {
-            body = read(body) => body?,
+        // The share is held as long as the request.
+        let (body, _share) = tokio::select! {
+            read = self.memory.read(&parts.headers, body) => read?,
             () = until_closing(&mut closing) => return Err(Refusal::Closing),
         };
-        let ask = entrance.read(&parts.uri, body)?;
+        let mut ask = entrance.read(&parts.uri, body)?;
         if ask.verb == Verb::Count {
-            return self.count(&ask, &parts.headers).await;
+            return self.count(&mut ask, &parts.headers).await;
         }
         let protocol = ask.protocol;
-        let (route, mut call) = match self.open(&ask) {
+        let (route, mut call) = match self.open(&mut ask) {
             Ok(opened) => opened,
             Err(refusal) => {
                 self.books.on_disk().await;
@@ -171,7 +172,11 @@ impl Gateway {
             () = until_closing(&mut closing) => Err(Refusal::Closing),
         };
         match trial {
-            Ok(Trial::Answered(answer, shape)) => Ok(self.answered(&ask, answer, shape, call)),
+            Ok(Trial::Answered(answer, shape)) => {
+                let mut response = self.answered(&ask, answer, shape, call);
+                response.headers_mut().extend(removed(&ask).map(|names| (REMOVED, names)));
+                Ok(response)
+            }
             Ok(Trial::Rejected(rejected)) => {
                 let mut response = self.rejected(protocol, &route, &rejected);
                 call.settle(response.status().as_u16(), Outcome::Error, Counted::NOTHING);
@@ -182,7 +187,7 @@ impl Gateway {
             Err(refusal) => {
                 call.resets_at = refusal.resets_at();
                 let counted = match refusal.billing() {
-                    Billing::Possible if call.tries() > 0 => call.count_bytes(0),
+                    Billing::Possible if call.tries() > 0 => call.count_unknown(),
                     Billing::Possible | Billing::None => Counted::NOTHING,
                 };
                 call.settle(refusal.status().as_u16(), refusal.outcome(), counted);
@@ -196,8 +201,9 @@ impl Gateway {
     }
 
     /// Counting tokens costs nothing, so it leaves no record.
-    async fn count(&self, ask: &Ask, headers: &HeaderMap) -> Result<Response, Refusal> {
+    async fn count(&self, ask: &mut Ask, headers: &HeaderMap) -> Result<Response, Refusal> {
         let route = self.route(ask)?;
+        ask.filter(&self.upstreams[route.upstream].hosted.tools)?;
         match self.ask_once(&route, ask, headers).await? {
             Trial::Rejected(rejected) => Ok(self.rejected(ask.protocol, &route, &rejected)),
             Trial::Answered(answer, _) => {
@@ -217,7 +223,7 @@ impl Gateway {
         }
     }
 
-    fn open(&self, ask: &Ask) -> Result<(Route, OpenCall), Refusal> {
+    fn open(&self, ask: &mut Ask) -> Result<(Route, OpenCall), Refusal> {
         let mut head = CallHead {
             model: ask.model.clone(),
             protocol: ask.protocol,
@@ -225,7 +231,7 @@ impl Gateway {
             input_estimate: ask.input_estimate(),
             output_estimate: ask.output_estimate(),
         };
-        let route = match self.route(ask) {
+        let route = match self.route(ask).and_then(|route| self.filter(&route, ask).map(|()| route)) {
             Ok(route) => route,
             Err(refusal) => {
                 self.books.refuse(head, &refusal);
@@ -242,6 +248,14 @@ impl Gateway {
         head.price = prices::find(&upstream.prices, &route.model).cloned();
         let call = self.books.open(head)?;
         Ok((route, call))
+    }
+
+    /// Takes away what the provider does not get to see; what it may read from elsewhere is recorded first.
+    fn filter(&self, route: &Route, ask: &mut Ask) -> Result<(), Refusal> {
+        for tool in ask.filter(&self.upstreams[route.upstream].hosted.tools)? {
+            self.books.reads(ReadSource::Hosted(tool)).map_err(Refusal::LogFailed)?;
+        }
+        Ok(())
     }
 
     fn answered(&self, ask: &Ask, answer: Answer, shape: Shape, call: OpenCall) -> Response {
@@ -281,19 +295,6 @@ impl Gateway {
     }
 }
 
-async fn read(body: Body) -> Result<Bytes, Refusal> {
-    let read = to_bytes(body, BODY_LIMIT_MIB * 1024 * 1024).await;
-    read.map_err(|error| {
-        let source = std::error::Error::source(&error);
-        // axum names the limit only in the text of the cause.
-        if source.is_some_and(|cause| cause.to_string().contains("length limit")) {
-            let limit_mib = BODY_LIMIT_MIB;
-            return Refusal::BodyTooLarge { limit_mib };
-        }
-        Refusal::BodyUnreadable(error.to_string())
-    })
-}
-
 /// The upstream's own words when they are an error of the protocol, else wrapped into one.
 fn error_body(protocol: Protocol, provider: &str, rejected: &Rejected) -> String {
     let said = serde_json::from_slice::<Value>(&rejected.body).ok();
@@ -322,6 +323,10 @@ fn pass_back(from: &HeaderMap, to: &mut HeaderMap) {
             to.insert(name.clone(), value.clone());
         }
     }
+}
+
+fn removed(ask: &Ask) -> Option<HeaderValue> {
+    (!ask.removed.is_empty()).then(|| HeaderValue::from_str(&ask.removed.join(", ")).ok())?
 }
 
 fn mark(headers: &mut HeaderMap, retries: u32, call: u32) {

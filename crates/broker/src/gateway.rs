@@ -14,6 +14,7 @@ use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
 use crate::http::HttpUpstream;
 use crate::mcp::McpDoors;
+use crate::memory::Memory;
 use crate::money::Envelope;
 use crate::purses::Purses;
 use crate::quota::Wall;
@@ -38,6 +39,7 @@ pub struct Gateway {
     pub(crate) walls: Mutex<Vec<Option<Wall>>>,
     pub(crate) policy: RetryPolicy,
     pub(crate) books: Arc<Books>,
+    pub(crate) memory: Memory,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) search: Option<Search>,
     /// Leads to the last upstream.
@@ -88,6 +90,7 @@ impl Gateway {
             walls,
             policy: grant.retry,
             books,
+            memory: Memory::default(),
             closing: watch::Sender::new(false),
             search: grant.search.map(Search::new).transpose()?,
             embeddings,

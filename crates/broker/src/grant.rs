@@ -74,9 +74,24 @@ pub struct Upstream {
     /// The answers of a scripted upstream.
     pub script: Option<Script>,
     pub prices: Vec<Price>,
+    /// The models of it that the role may ask; a scripted upstream has only its script.
+    #[serde(default)]
+    pub models: Vec<String>,
+    #[serde(default)]
+    pub hosted: HostedFeatures,
     /// Kept together with all other attempts of this machine.
     #[serde(default)]
     pub limits: Limits,
+}
+
+/// What a provider does for a request outside this machine: nothing, unless the user configured it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HostedFeatures {
+    /// Tools that the provider runs, such as `web_search`.
+    pub tools: Vec<String>,
+    /// Values of `anthropic-beta` that an agent may send.
+    pub beta_headers: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,6 +232,8 @@ mod tests {
             key: Secret::new("sk-very-secret"),
             script: None,
             prices: Vec::new(),
+            models: Vec::new(),
+            hosted: HostedFeatures::default(),
             limits: Limits::default(),
         }
     }

@@ -11,13 +11,14 @@ use reqwest::Url;
 
 use crate::grant::{GrantError, Upstream, UpstreamKind};
 use crate::protocol::Protocol;
+use crate::refusal::Billing;
 use crate::request::{Ask, Streamed, Verb};
 use crate::retry::RetryPolicy;
 use crate::turnstile::Pass;
 
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
-const FORWARDED: [HeaderName; 4] =
-    [ANTHROPIC_VERSION, HeaderName::from_static("anthropic-beta"), header::CONTENT_TYPE, header::ACCEPT];
+const ANTHROPIC_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
+const FORWARDED: [HeaderName; 2] = [ANTHROPIC_VERSION, header::ACCEPT];
 
 /// The beginning of an answer, from an upstream of any kind.
 pub(crate) struct Answer {
@@ -50,14 +51,18 @@ pub(crate) enum BodyError {
 }
 
 /// The request could not be sent, or no answer began.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NoAnswer(pub(crate) String);
+#[derive(Debug)]
+pub(crate) struct NoAnswer {
+    pub(crate) cause: String,
+    pub(crate) billing: Billing,
+}
 
 pub(crate) struct HttpUpstream {
     client: reqwest::Client,
     base: Url,
     auth: Option<(HeaderName, HeaderValue)>,
+    /// Beta features the user configured.
+    betas: Vec<String>,
 }
 
 impl HttpUpstream {
@@ -84,7 +89,7 @@ impl HttpUpstream {
         }
         let client = builder.build().map_err(|source| GrantError::Client { provider: provider(), source })?;
         let auth = auth(upstream).map_err(|_| GrantError::BadKey(provider()))?;
-        Ok(Self { client, base, auth })
+        Ok(Self { client, base, auth, betas: upstream.hosted.beta_headers.clone() })
     }
 
     pub(crate) async fn send(&self, ask: &Ask, model: &str, from_agent: &HeaderMap) -> Result<Answer, NoAnswer> {
@@ -93,7 +98,11 @@ impl HttpUpstream {
             .post(endpoint(&self.base, ask, model))
             .headers(self.headers(ask.protocol, from_agent))
             .body(ask.forward(model));
-        let response = request.send().await.map_err(|error| NoAnswer(chain(error)))?;
+        let response = request.send().await.map_err(|error| {
+            // Without a connection nothing was asked; after that it may have been worked on.
+            let billing = if error.is_connect() { Billing::None } else { Billing::Possible };
+            NoAnswer { cause: chain(error), billing }
+        })?;
         Ok(Answer {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
@@ -110,16 +119,27 @@ impl HttpUpstream {
                 headers.append(name.clone(), value.clone());
             }
         }
-        headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // Usage is read from the bytes as they pass.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if protocol == Protocol::Messages {
             headers.entry(ANTHROPIC_VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
+            headers.extend(self.betas(from_agent).map(|beta| (ANTHROPIC_BETA, beta)));
         }
         if let Some((name, value)) = &self.auth {
             headers.insert(name.clone(), value.clone());
         }
         headers
+    }
+}
+
+impl HttpUpstream {
+    /// Of the beta features an agent asks for, those the user configured.
+    fn betas(&self, from_agent: &HeaderMap) -> Option<HeaderValue> {
+        let asked = from_agent.get_all(ANTHROPIC_BETA).into_iter().filter_map(|value| value.to_str().ok());
+        let asked = asked.flat_map(|value| value.split(',')).map(str::trim);
+        let betas: Vec<&str> = asked.filter(|beta| self.betas.iter().any(|known| known == beta)).collect();
+        (!betas.is_empty()).then(|| HeaderValue::from_str(&betas.join(",")).ok())?
     }
 }
 

@@ -30,8 +30,17 @@
 //!
 //! Tokens, at the prices of the grant. `inputTokens` of a record never contains what was read
 //! from or written to the prompt cache; `reasoningTokens` is a part of `outputTokens`. Fees that
-//! are not per token (hosted search, priority tiers) are not seen here. A provider may bill a try
-//! that gave no answer; it is counted, by the size of the request, only when no later try answered.
+//! are not per token (hosted search, if the user configured it) are not seen here. A call that was
+//! abandoned, cut, timed out or tried again may be billed whole, so it is settled at no less than
+//! what was reserved for it: its input, and as much output as it was allowed. A request that sets
+//! no limit of its own is reserved with 8,192 tokens of output; a provider may give more.
+//!
+//! # What is passed on
+//!
+//! Requests are rebuilt from an allow-list per protocol (`request_filter`): tools that the agent
+//! runs itself, content that is in the request. Tools of the provider, MCP servers behind it,
+//! stored conversations and files, addresses for it to fetch, tiers with other prices and beta
+//! headers are not passed on, unless the user configured them; `x-holdpoint-removed` names them.
 //!
 //! # Using it from `genai` 0.7
 //!
@@ -87,6 +96,7 @@ mod gateway;
 mod grant;
 mod http;
 mod mcp;
+mod memory;
 mod money;
 pub mod prices;
 mod protocol;
@@ -96,6 +106,7 @@ mod quota;
 mod refusal;
 mod relay;
 mod request;
+mod request_filter;
 mod retry;
 mod route;
 mod scripted;
@@ -109,7 +120,7 @@ mod usage;
 pub use direct::{DirectGrant, HostError, HostPattern};
 pub use embeddings::EmbeddingsGrant;
 pub use gateway::Gateway;
-pub use grant::{Grant, GrantError, Secret, Upstream, UpstreamKind};
+pub use grant::{Grant, GrantError, HostedFeatures, Secret, Upstream, UpstreamKind};
 pub use mcp::{McpError, McpGrant, McpReach};
 pub use money::Micros;
 pub use prices::{LongPrice, Price, PriceSource, PriceTable};

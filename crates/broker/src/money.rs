@@ -80,16 +80,7 @@ impl Envelope {
         {
             return Err(Shortfall::Calls { max });
         }
-        if let Some(limit) = self.limit {
-            let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
-            let reserved = Micros(self.reserved.values().map(|amount| amount.0).sum());
-            let total = self.spent.0.saturating_add(reserved.0).saturating_add(needed.0);
-            if total > limit.0 {
-                let spent = self.spent;
-                let (purse, resets_at) = (Purse::Run, None);
-                return Err(Shortfall::Money { purse, limit, spent, reserved, needed, resets_at });
-            }
-        }
+        self.covers(estimate)?;
         // Who could not go on with a yes is not asked for one.
         if self.ask_after.is_some_and(|after| self.spent >= after) {
             let (purse, spent) = (Purse::Run, self.spent);
@@ -97,6 +88,26 @@ impl Envelope {
         }
         self.calls += 1;
         self.reserved.insert(call, estimate.unwrap_or_default());
+        Ok(())
+    }
+
+    /// Sets the same money aside once more: a try that was sent may be billed beside the next one.
+    pub(crate) fn reserve_again(&mut self, call: u32, estimate: Option<Micros>) -> Result<(), Shortfall> {
+        self.covers(estimate)?;
+        let reserved = self.reserved.entry(call).or_default();
+        reserved.0 = reserved.0.saturating_add(estimate.unwrap_or_default().0);
+        Ok(())
+    }
+
+    fn covers(&self, estimate: Option<Micros>) -> Result<(), Shortfall> {
+        let Some(limit) = self.limit else { return Ok(()) };
+        let needed = estimate.ok_or(Shortfall::PriceUnknown { limit })?;
+        let reserved = Micros(self.reserved.values().map(|amount| amount.0).fold(0, u64::saturating_add));
+        let total = self.spent.0.saturating_add(reserved.0).saturating_add(needed.0);
+        if total > limit.0 {
+            let (purse, spent, resets_at) = (Purse::Run, self.spent, None);
+            return Err(Shortfall::Money { purse, limit, spent, reserved, needed, resets_at });
+        }
         Ok(())
     }
 

@@ -4,8 +4,9 @@
 //! read or written refuses the call.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -105,11 +106,16 @@ impl Purses {
     }
 
     /// Sets money aside in all of them, or in none.
-    pub(crate) fn reserve(&self, call: u32, needed: Option<Micros>, now: Timestamp) -> Result<Vec<Kept>, Refused> {
+    pub(crate) fn reserve(
+        &self,
+        slot: impl fmt::Display,
+        needed: Option<Micros>,
+        now: Timestamp,
+    ) -> Result<Vec<Kept>, Refused> {
         let disk = |error: io::Error| Refused::Disk(format!("`{}`: {error}", self.folder.display()));
         std::fs::create_dir_all(&self.folder).map_err(disk)?;
         let _lock = self.lock().map_err(disk)?;
-        let key = format!("{}/{call}", self.attempt);
+        let key = format!("{}/{slot}", self.attempt);
         let mut kept = Vec::new();
         let mut writes = Vec::new();
         for shared in &self.purses {
@@ -171,9 +177,13 @@ impl Purses {
             return Ok(());
         }
         let _lock = self.lock()?;
+        let mut files: BTreeMap<&Path, Vec<&str>> = BTreeMap::new();
         for Kept { file, key } in kept {
+            files.entry(file).or_default().push(key);
+        }
+        for (file, keys) in files {
             let mut ledger = Ledger::read(file)?;
-            ledger.open.remove(key);
+            ledger.open.retain(|key, _| !keys.contains(&key.as_str()));
             ledger.spent.0 = ledger.spent.0.saturating_add(cost.unwrap_or_default().0);
             ledger.write(file)?;
         }
@@ -224,11 +234,14 @@ impl Ledger {
         }
     }
 
-    /// A kill leaves the old file or the new one.
+    /// A kill and a power cut leave the old file or the new one; the new one counts once it is on the disk.
     fn write(&self, file: &Path) -> io::Result<()> {
         let new = file.with_extension("new");
-        std::fs::write(&new, serde_json::to_vec(self)?)?;
-        std::fs::rename(&new, file)
+        let mut written = File::create(&new)?;
+        written.write_all(&serde_json::to_vec(self)?)?;
+        written.sync_all()?;
+        std::fs::rename(&new, file)?;
+        file.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 
     fn check(&self, shared: &SharedPurse, needed: Option<Micros>, ends: Timestamp) -> Result<Micros, Shortfall> {

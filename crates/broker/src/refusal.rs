@@ -22,6 +22,8 @@ pub(crate) enum Billing {
 pub(crate) enum Refusal {
     #[error("the request body is larger than {limit_mib} MiB; send less context")]
     BodyTooLarge { limit_mib: usize },
+    #[error("the request has more than {most} values; send less context")]
+    TooManyValues { most: usize },
     #[error("the request body could not be read: {0}")]
     BodyUnreadable(String),
     #[error("the request body is not a JSON object: {0}")]
@@ -36,6 +38,22 @@ pub(crate) enum Refusal {
     BadTexts(String),
     #[error("background responses are not metered here; send the request without `background`")]
     Background,
+    #[error(
+        "`{0}` is a tool that the provider runs, and not passed on; use a tool of your own, or add it to `hosted_tools` \
+         of the provider in config.toml"
+    )]
+    HostedTool(String),
+    #[error(
+        "{0}, so the provider would get it from elsewhere; this is not passed on: put the content itself into the request"
+    )]
+    OutsideContent(String),
+    #[error(
+        "model `{model}` of provider `{provider}` is not granted to this role (granted: {granted}); \
+         choose a granted model or add it to the role's models"
+    )]
+    ModelNotGranted { provider: String, model: String, granted: String },
+    #[error("requests of this attempt already hold all of its memory, and none ended in time; ask again later")]
+    Crowded,
     #[error(
         "provider `{provider}` is not granted to this run (granted: {granted}); \
          choose a granted model or add the provider to the configuration"
@@ -61,7 +79,7 @@ pub(crate) enum Refusal {
     #[error("the attempt is over; no more model calls are made for it")]
     Closing,
     #[error("`{provider}` could not be reached after {tries} tries: {cause}")]
-    Unreachable { provider: String, tries: u32, cause: String },
+    Unreachable { provider: String, tries: u32, cause: String, billing: Billing },
     #[error("`{provider}` sent no answer within {millis} ms, {tries} times")]
     TimedOut { provider: String, tries: u32, millis: u64 },
     #[error("{}", spent(.provider, .said, .resets_at))]
@@ -131,7 +149,7 @@ impl Shortfall {
 impl Refusal {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge { .. } | Self::TooManyValues { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyUnreadable(_)
             | Self::NotJson(_)
             | Self::NoModel
@@ -140,9 +158,13 @@ impl Refusal {
             | Self::WrongDoor { .. }
             | Self::NoUpstream { .. }
             | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
-            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } => StatusCode::FORBIDDEN,
+            Self::ProviderNotGranted { .. }
+            | Self::ScriptNotGranted { .. }
+            | Self::ModelNotGranted { .. }
+            | Self::HostedTool(_)
+            | Self::OutsideContent(_) => StatusCode::FORBIDDEN,
             Self::Shortfall { .. } => StatusCode::PAYMENT_REQUIRED,
-            Self::Quota { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::Quota { .. } | Self::Crowded => StatusCode::TOO_MANY_REQUESTS,
             Self::LogFailed(_) | Self::Purses(_) | Self::Turnstile { .. } => StatusCode::INTERNAL_SERVER_ERROR,
             Self::NoRoute { .. } | Self::NoAction(_) | Self::NoEmbeddings => StatusCode::NOT_FOUND,
             Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
@@ -153,13 +175,16 @@ impl Refusal {
 
     pub(crate) fn code(&self) -> &'static str {
         match self {
-            Self::BodyTooLarge { .. } => "request_too_large",
+            Self::BodyTooLarge { .. } | Self::TooManyValues { .. } => "request_too_large",
             Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background | Self::BadTexts(_) => {
                 "invalid_request_error"
             }
-            Self::ProviderNotGranted { .. } | Self::ScriptNotGranted { .. } | Self::NoUpstream { .. } => {
-                "holdpoint_model_not_granted"
-            }
+            Self::ProviderNotGranted { .. }
+            | Self::ScriptNotGranted { .. }
+            | Self::ModelNotGranted { .. }
+            | Self::NoUpstream { .. } => "holdpoint_model_not_granted",
+            Self::HostedTool(_) | Self::OutsideContent(_) => "holdpoint_not_passed_on",
+            Self::Crowded => "holdpoint_crowded",
             Self::WrongDoor { .. } => "holdpoint_wrong_door",
             Self::Shortfall { why, .. } => match why {
                 Shortfall::Money { .. } | Shortfall::Ask { .. } => "holdpoint_budget",
@@ -188,6 +213,7 @@ impl Refusal {
             Self::Closing => Outcome::Abandoned,
             Self::Quota { .. } => Outcome::Quota,
             Self::BodyTooLarge { .. }
+            | Self::TooManyValues { .. }
             | Self::BodyUnreadable(_)
             | Self::NotJson(_)
             | Self::NoModel
@@ -197,6 +223,10 @@ impl Refusal {
             | Self::Background
             | Self::ProviderNotGranted { .. }
             | Self::ScriptNotGranted { .. }
+            | Self::ModelNotGranted { .. }
+            | Self::HostedTool(_)
+            | Self::OutsideContent(_)
+            | Self::Crowded
             | Self::NoUpstream { .. }
             | Self::WrongDoor { .. }
             | Self::LogFailed(_)
@@ -208,7 +238,11 @@ impl Refusal {
 
     /// A request that was sent and not answered may have been worked on.
     pub(crate) fn billing(&self) -> Billing {
-        if matches!(self, Self::TimedOut { .. } | Self::Closing) { Billing::Possible } else { Billing::None }
+        match self {
+            Self::TimedOut { .. } | Self::Closing => Billing::Possible,
+            Self::Unreachable { billing, .. } => *billing,
+            _ => Billing::None,
+        }
     }
 
     /// When another call can work, if the provider said so or a limit begins anew.

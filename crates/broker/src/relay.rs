@@ -104,7 +104,10 @@ impl Relay {
             (Outcome::Ok, ScriptState::Over) => Outcome::ScriptOver,
             (outcome, ScriptState::Going | ScriptState::Over) => outcome,
         };
-        let broken = matches!(outcome, Outcome::Cut | Outcome::Stalled | Outcome::Abandoned);
+        let broken = matches!(
+            outcome,
+            Outcome::Cut | Outcome::Stalled | Outcome::Abandoned | Outcome::Malformed | Outcome::Error
+        );
         let ending = if broken { Ending::Broken } else { Ending::Whole };
         let counted = self.call.count(self.tap.reported(), self.tap.text_bytes(), ending);
         self.call.settle(self.status, outcome, counted);

@@ -1,10 +1,14 @@
-//! What the gateway reads of a request: model, stream, size. The rest is passed on as it came.
+//! What the gateway reads of a request: model, stream, size. What is sent on is always written anew from what was read, so
+//! that a provider sees one value where an agent wrote a field twice.
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::protocol::Protocol;
 use crate::refusal::Refusal;
+use crate::request_filter;
 
 /// Output tokens assumed for a request that sets no limit of its own.
 const DEFAULT_OUTPUT: u64 = 8_192;
@@ -15,8 +19,11 @@ pub(crate) struct Ask {
     pub(crate) verb: Verb,
     pub(crate) model: String,
     pub(crate) stream: Streamed,
-    bytes: Bytes,
+    /// Bytes of the request as the agent sent it.
+    size: usize,
     fields: Map<String, Value>,
+    /// What the provider does not get to see, by name.
+    pub(crate) removed: Vec<String>,
 }
 
 /// What the agent wants of the model.
@@ -54,7 +61,7 @@ impl Ask {
             Some(Value::Bool(true)) => Streamed::Yes,
             Some(_) | None => Streamed::No,
         };
-        Ok(Self { protocol, verb, model, stream, bytes, fields })
+        Ok(Self { protocol, verb, model, stream, size: bytes.len(), fields, removed: Vec::new() })
     }
 
     /// Reads a Gemini request: `target` is `model:action` of the path. A model in the body goes before it, for
@@ -75,13 +82,24 @@ impl Ask {
         if !model.split('/').all(plain) {
             return Err(Refusal::NoModel);
         }
-        Ok(Self { protocol: Protocol::Gemini, verb, model, stream, bytes, fields })
+        let (protocol, size) = (Protocol::Gemini, bytes.len());
+        Ok(Self { protocol, verb, model, stream, size, fields, removed: Vec::new() })
     }
 
     /// A request of our own making, for a model that the route names.
     pub(crate) fn of_our_own(protocol: Protocol, fields: Map<String, Value>) -> Self {
-        let bytes = Bytes::from(Value::Object(fields.clone()).to_string());
-        Self { protocol, verb: Verb::Answer, model: String::new(), stream: Streamed::No, bytes, fields }
+        let size = Value::Object(fields.clone()).to_string().len();
+        let (verb, stream) = (Verb::Answer, Streamed::No);
+        Self { protocol, verb, model: String::new(), stream, size, fields, removed: Vec::new() }
+    }
+
+    /// Takes away what no provider gets to see, and names the hosted tools that stay.
+    pub(crate) fn filter(&mut self, allowed: &[String]) -> Result<BTreeSet<String>, Refusal> {
+        let fields = std::mem::take(&mut self.fields);
+        let filtered = request_filter::filter(self.protocol, fields, allowed)?;
+        self.fields = filtered.fields;
+        self.removed = filtered.removed;
+        Ok(filtered.hosted)
     }
 
     pub(crate) fn field(&self, name: &str) -> &Value {
@@ -89,7 +107,7 @@ impl Ask {
     }
 
     pub(crate) fn input_estimate(&self) -> u64 {
-        (self.bytes.len() as u64).div_ceil(4)
+        (self.size as u64).div_ceil(4)
     }
 
     pub(crate) fn output_estimate(&self) -> u64 {
@@ -128,23 +146,15 @@ impl Ask {
     }
 
     /// The body for an upstream: the model without its provider, and usage always asked for.
-    /// Without a need to change anything the very bytes of the agent are sent.
     pub(crate) fn forward(&self, model: &str) -> Bytes {
+        let mut fields = self.fields.clone();
         if self.protocol == Protocol::Gemini {
             // The path names the model.
-            let mut fields = self.fields.clone();
-            return match fields.shift_remove("model") {
-                Some(_) => Bytes::from(Value::Object(fields).to_string()),
-                None => self.bytes.clone(),
-            };
+            fields.shift_remove("model");
+            return Bytes::from(Value::Object(fields).to_string());
         }
-        let meter = self.usage_chunk() == UsageChunk::OnlyForUs;
-        if !meter && self.field("model") == model {
-            return self.bytes.clone();
-        }
-        let mut fields = self.fields.clone();
         fields.insert("model".into(), json!(model));
-        if meter {
+        if self.usage_chunk() == UsageChunk::OnlyForUs {
             let options = fields.entry("stream_options").or_insert_with(|| json!({}));
             if !options.is_object() {
                 *options = json!({});
@@ -177,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unchanged_request_is_sent_byte_for_byte() {
-        let body = r#"{ "model":"gpt-5",  "messages":[] }"#;
-        let ask = ask(Protocol::Chat, body).unwrap();
-        assert_eq!(ask.forward("gpt-5"), body);
-        let body = r#"{ "contents":[] }"#;
-        assert_eq!(gemini("house/m:generateContent", body).unwrap().forward("m"), body);
+    fn a_field_that_is_written_twice_is_sent_once() {
+        let body = r#"{"model":"gpt-5","tools":[{"type":"web_search"}],"messages":[],"tools":[]}"#;
+        let sent = ask(Protocol::Chat, body).unwrap().forward("gpt-5");
+        assert_eq!(sent, r#"{"model":"gpt-5","tools":[],"messages":[]}"#);
+        let body = r#"{ "contents":[{"parts":[{"fileData":{}}]}], "contents":[] }"#;
+        assert_eq!(gemini("house/m:generateContent", body).unwrap().forward("m"), r#"{"contents":[]}"#);
     }
 
     #[test]

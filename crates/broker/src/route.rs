@@ -27,7 +27,13 @@ fn named(upstreams: &[Upstream], protocol: Protocol, provider: &str, model: &str
         return Err(Refusal::ProviderNotGranted { provider: provider.to_owned(), granted: granted(upstreams) });
     };
     let Some((upstream, chosen)) = of_provider().find(|(_, upstream)| knows(upstream, model)) else {
-        return Err(Refusal::ScriptNotGranted { name: model.to_owned(), granted: granted(upstreams) });
+        let (model, granted) = (model.to_owned(), granted(upstreams));
+        return Err(match first.kind {
+            UpstreamKind::Scripted => Refusal::ScriptNotGranted { name: model, granted },
+            UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini => {
+                Refusal::ModelNotGranted { provider: provider.to_owned(), model, granted }
+            }
+        });
     };
     if !chosen.kind.speaks(protocol) {
         return Err(Refusal::WrongDoor {
@@ -48,25 +54,33 @@ fn bare(upstreams: &[Upstream], protocol: Protocol, model: &str) -> Result<Route
     }
     let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
     let stand_in = upstreams.iter().enumerate().find_map(|(at, upstream)| Some((at, script(upstream)?)));
-    match stand_in {
-        Some((upstream, model)) => Ok(Route { upstream, model }),
-        None => Err(Refusal::NoUpstream { door: protocol.door(), granted: granted(upstreams) }),
+    let granted = || granted(upstreams);
+    match (stand_in, upstreams.iter().find(|upstream| upstream.kind.speaks(protocol))) {
+        (Some((upstream, model)), _) => Ok(Route { upstream, model }),
+        (None, Some(Upstream { provider, .. })) => {
+            let (provider, model) = (provider.clone(), model.to_owned());
+            Err(Refusal::ModelNotGranted { provider, model, granted: granted() })
+        }
+        (None, None) => Err(Refusal::NoUpstream { door: protocol.door(), granted: granted() }),
     }
 }
 
-/// A provider knows its models better than we do; a script is the only model of its upstream.
+/// A key opens more models than a role was given; a script is the only model of its upstream.
 fn knows(upstream: &Upstream, model: &str) -> bool {
     match (upstream.kind, &upstream.script) {
         (UpstreamKind::Scripted, Some(script)) => script.name() == model,
         (UpstreamKind::Scripted, None) => false,
-        (UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini, _) => !model.is_empty(),
+        (UpstreamKind::Anthropic | UpstreamKind::OpenAi | UpstreamKind::Gemini, _) => {
+            upstream.models.iter().any(|granted| granted == model)
+        }
     }
 }
 
 fn granted(upstreams: &[Upstream]) -> String {
-    let names = upstreams.iter().map(|upstream| match &upstream.script {
-        Some(script) => format!("`{}/{}`", upstream.provider, script.name()),
-        None => format!("`{}/…`", upstream.provider),
+    let names = upstreams.iter().flat_map(|upstream| {
+        let script = upstream.script.as_ref().map(|script| script.name());
+        let models = upstream.models.iter().map(String::as_str).chain(script);
+        models.map(|model| format!("`{}/{model}`", upstream.provider))
     });
     let names: Vec<String> = names.collect();
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
@@ -75,17 +89,19 @@ fn granted(upstreams: &[Upstream]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grant::Secret;
+    use crate::grant::{HostedFeatures, Secret};
     use crate::scripted::Script;
 
     fn upstreams() -> Vec<Upstream> {
-        let upstream = |provider: &str, kind, script| Upstream {
+        let upstream = |provider: &str, kind, script: Option<Script>, models: &[&str]| Upstream {
             provider: provider.into(),
             kind,
             base_url: String::new(),
             key: Secret::default(),
             script,
             prices: Vec::new(),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+            hosted: HostedFeatures::default(),
             limits: crate::turnstile::Limits::default(),
         };
         let script = |name| {
@@ -93,11 +109,11 @@ mod tests {
             Some(Script::parse(text, name).unwrap())
         };
         vec![
-            upstream("scripted", UpstreamKind::Scripted, script("one")),
-            upstream("scripted", UpstreamKind::Scripted, script("two")),
-            upstream("anthropic", UpstreamKind::Anthropic, None),
-            upstream("openai", UpstreamKind::OpenAi, None),
-            upstream("deepseek", UpstreamKind::OpenAi, None),
+            upstream("scripted", UpstreamKind::Scripted, script("one"), &[]),
+            upstream("scripted", UpstreamKind::Scripted, script("two"), &[]),
+            upstream("anthropic", UpstreamKind::Anthropic, None, &["claude-x"]),
+            upstream("openai", UpstreamKind::OpenAi, None, &["gpt-5", "meta/llama"]),
+            upstream("deepseek", UpstreamKind::OpenAi, None, &["deepseek-chat"]),
         ]
     }
 
@@ -134,8 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn a_model_of_a_granted_provider_that_the_role_was_not_given_is_refused() {
+        check(Protocol::Chat, "openai/gpt-5-pro", Err("model `gpt-5-pro` of provider `openai` is not granted"));
+        let without_scripts: Vec<Upstream> = upstreams().into_iter().skip(2).collect();
+        let refusal = find(&without_scripts, Protocol::Messages, "claude-opus").unwrap_err();
+        assert!(refusal.to_string().contains("(granted: `anthropic/claude-x`"), "{refusal}");
+    }
+
+    #[test]
     fn refusals_say_what_is_granted() {
-        check(Protocol::Chat, "xai/grok", Err("`scripted/one`, `scripted/two`, `anthropic/…`"));
+        check(Protocol::Chat, "xai/grok", Err("`scripted/one`, `scripted/two`, `anthropic/claude-x`"));
         check(Protocol::Chat, "scripted/three", Err("script `three` is not granted"));
         check(Protocol::Chat, "anthropic/claude-x", Err("use /anthropic/v1/messages"));
         check(Protocol::Chat, "openai/", Err("is not granted"));

@@ -120,6 +120,9 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -
     grant.mcp = servers.granted(&task.session.role);
     if run.reach() == Reach::ModelsOnly {
         grant.search = None;
+        for upstream in &mut grant.upstreams {
+            upstream.hosted = broker::HostedFeatures::default();
+        }
     }
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use broker::purses::SharedPurse;
 use broker::{
-    EmbeddingsGrant, Grant, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream, UpstreamKind,
+    EmbeddingsGrant, Grant, HostedFeatures, Limits, PriceTable, RetryPolicy, Script, SearchGrant, Secret, Upstream,
+    UpstreamKind,
 };
 use domain::{ModelName, Run, Session};
 use drivers::ModelDoor;
@@ -40,6 +41,8 @@ pub struct UpstreamSettings {
     pub key: Secret,
     /// What all attempts of this machine together may ask of it.
     pub limits: Limits,
+    /// What it may do for agents outside this machine.
+    pub hosted: HostedFeatures,
 }
 
 impl std::fmt::Debug for Models {
@@ -138,9 +141,11 @@ impl Models {
                 script.logging_to(log)
             });
             let script = |upstream: &Upstream| upstream.script.as_ref().map(|script| script.name().to_owned());
-            let same = |other: &Upstream| other.provider == upstream.provider && script(other) == script(&upstream);
-            if !upstreams.iter().any(same) {
-                upstreams.push(upstream);
+            let same =
+                |other: &&mut Upstream| other.provider == upstream.provider && script(other) == script(&upstream);
+            match upstreams.iter_mut().find(same) {
+                Some(known) => known.models.extend(upstream.models),
+                None => upstreams.push(upstream),
             }
         }
         Ok(Grant {
@@ -200,6 +205,8 @@ impl Models {
                 key: Secret::default(),
                 script,
                 prices,
+                models: Vec::new(),
+                hosted: HostedFeatures::default(),
                 limits: Limits::default(),
             });
         }
@@ -211,6 +218,8 @@ impl Models {
             key: settings.key.clone(),
             script: None,
             prices,
+            models: vec![model.model().to_owned()],
+            hosted: settings.hosted.clone(),
             limits: settings.limits,
         })
     }

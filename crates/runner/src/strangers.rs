@@ -59,6 +59,7 @@ impl Strangers {
                 self.add(match &read.source {
                     ReadSource::Search => TaintSource::search(),
                     ReadSource::Mcp(name) => TaintSource::mcp(name),
+                    ReadSource::Hosted(tool) => TaintSource { source: tool.clone(), ..TaintSource::search() },
                 });
             }
         }

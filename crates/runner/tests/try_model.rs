@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use broker::calls::Outcome;
-use broker::{Limits, Protocol, Secret, UpstreamKind};
+use broker::{HostedFeatures, Limits, Protocol, Secret, UpstreamKind};
 use runner::{ModelError, ModelTry, Models, TriesSpend, TryError, UpstreamSettings, tries_so_far, try_model};
 use serde_json::{Value, json};
 
@@ -73,7 +73,13 @@ impl Fake {
 fn models(home: &Path, provider: &str, kind: UpstreamKind, base_url: String) -> Models {
     let script = home.join("story.toml");
     std::fs::write(&script, SCRIPT).unwrap();
-    let settings = UpstreamSettings { kind, base_url, key: Secret::new("sk-secret"), limits: Limits::default() };
+    let settings = UpstreamSettings {
+        kind,
+        base_url,
+        key: Secret::new("sk-secret"),
+        limits: Limits::default(),
+        hosted: HostedFeatures::default(),
+    };
     Models {
         upstreams: BTreeMap::from([(provider.to_owned(), settings)]),
         scripts: BTreeMap::from([("story".to_owned(), script)]),

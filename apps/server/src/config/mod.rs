@@ -203,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_runs_tools_for_agents_only_if_the_users_file_names_them() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |file: &str| {
+            std::fs::write(home.path().join("config.toml"), file).unwrap();
+            let setup = Setup::read(home.path(), &environment(&[("ANTHROPIC_API_KEY", "k")])).unwrap();
+            setup.models.upstreams["anthropic"].hosted.clone()
+        };
+        assert_eq!(read(""), broker::HostedFeatures::default());
+        let named =
+            read("[providers.anthropic]\nhosted_tools = [\"web_search\"]\nbeta_headers = [\"some-2026-01-01\"]\n");
+        assert_eq!((named.tools, named.beta_headers), (vec!["web_search".into()], vec!["some-2026-01-01".into()]));
+        let set = [("ANTHROPIC_API_KEY", "k")];
+        check_refused("[providers.anthropic]\nhosted_tools = [\"a b\"]\n", &set, "hosted_tools");
+        check_refused("[providers.anthropic]\nbeta_headers = [\"a,b\"]\n", &set, "beta_headers");
+    }
+
+    #[test]
     fn limits_come_from_the_environment_then_the_file_then_the_default() {
         let home = tempfile::tempdir().unwrap();
         let read = |said: &[(&str, &str)]| Setup::read(home.path(), &environment(said)).unwrap().entry;

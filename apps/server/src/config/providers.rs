@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use broker::{Limits, Secret, UpstreamKind};
+use broker::{HostedFeatures, Limits, Secret, UpstreamKind};
 use domain::{ConfigError, ModelName};
 use runner::{Models, UpstreamSettings};
 use wire::Problem;
@@ -190,6 +190,7 @@ pub(super) fn upstreams(
             base_url: base_url.unwrap_or(provider.base_url).trim_end_matches('/').to_owned(),
             key: Secret::new(key.unwrap_or_default()),
             limits: file.map(|file| limits(provider.name, file, path)).transpose()?.unwrap_or_default(),
+            hosted: file.map(|file| hosted(provider.name, file, path)).transpose()?.unwrap_or_default(),
         };
         upstreams.insert(provider.name.to_owned(), upstream);
     }
@@ -212,7 +213,24 @@ fn own_provider(name: &str, file: &ProviderFile, path: &Path) -> Result<Upstream
         base_url: url.trim_end_matches('/').to_owned(),
         key: Secret::new(file.key.clone().unwrap_or_default()),
         limits: limits(name, file, path)?,
+        hosted: hosted(name, file, path)?,
     })
+}
+
+/// What the provider may do for agents outside this machine: nothing, unless it is named here.
+fn hosted(name: &str, file: &ProviderFile, path: &Path) -> Result<HostedFeatures, SettingsError> {
+    let hosted = HostedFeatures { tools: file.hosted_tools.clone(), beta_headers: file.beta_headers.clone() };
+    for (key, values) in [("hosted_tools", &hosted.tools), ("beta_headers", &hosted.beta_headers)] {
+        let plain = |value: &String| {
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+            !value.is_empty() && value.bytes().all(allowed)
+        };
+        if let Some(odd) = values.iter().find(|value| !plain(value)) {
+            let reason = format!("{key}: `{odd}` is not a name; use names such as `web_search`");
+            return Err(refuse_provider(name, path, &reason));
+        }
+    }
+    Ok(hosted)
 }
 
 /// How many calls at once and per minute, from all runs of this machine together.

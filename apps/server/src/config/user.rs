@@ -128,6 +128,12 @@ pub(super) struct ProviderFile {
     pub(super) key: Option<String>,
     pub(super) max_concurrent_calls: Option<u32>,
     pub(super) max_calls_per_minute: Option<u32>,
+    /// Tools that the provider runs, such as `web_search`; what they bring in is untrusted input.
+    #[serde(default)]
+    pub(super) hosted_tools: Vec<String>,
+    /// Values of `anthropic-beta` that agents may send.
+    #[serde(default)]
+    pub(super) beta_headers: Vec<String>,
 }
 
 /// Reads the file; a missing one says nothing.

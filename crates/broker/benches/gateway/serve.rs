@@ -46,6 +46,8 @@ fn grant(url: &str) -> Grant {
             cache_write: 3_750_000,
             long: None,
         }],
+        models: vec!["m".to_owned()],
+        hosted: broker::HostedFeatures::default(),
         limits: Limits::default(),
     };
     Grant {

@@ -16,6 +16,7 @@ async fn settled(kind: UpstreamKind, provider: &str, model: &str, path: &str, st
     let fake = Fake::start(vec![events(stream)]).await;
     let mut upstream = fake.upstream(provider, kind);
     upstream.prices = prices::table().for_provider(provider);
+    upstream.models = vec![model.into()];
     let door = Door::open(grant(vec![upstream]));
     let body =
         json!({"model": format!("{provider}/{model}"), "stream": true, "stream_options": {"include_usage": true}});
@@ -189,7 +190,8 @@ tool = "b"
     ];
     for (path, field) in rows {
         let door = Door::open(grant(vec![scripted(SCRIPT)]));
-        let tool = json!({"name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
+        let tool =
+            json!({"type": "custom", "name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
         let messages = [json!({"role": "user", "content": "go"})];
         let body = json!({"model": "scripted/demo", "stream": true, field: messages, "tools": [tool]});
         assert_eq!(door.ask(path, &body).await.0, 200);
@@ -203,6 +205,7 @@ async fn a_model_without_a_price_is_said_to_have_none() {
     let fake = Fake::start(vec![events(&chat(&json!({"prompt_tokens": 9, "completion_tokens": 9})))]).await;
     let mut upstream = fake.upstream("openai", OpenAi);
     upstream.prices = prices::table().for_provider("openai");
+    upstream.models = vec!["unheard-of".into()];
     let door = Door::open(grant(vec![upstream]));
     door.ask("/v1/chat/completions", &json!({"model": "openai/unheard-of", "stream": true})).await;
     let call = door.one();

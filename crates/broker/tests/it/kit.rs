@@ -10,7 +10,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use broker::calls::{self, CallRecord, Settled, Tried};
-use broker::{Gateway, Grant, Limits, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices};
+use broker::{
+    Gateway, Grant, HostedFeatures, Limits, Micros, Price, RetryPolicy, Script, Secret, Upstream, UpstreamKind, prices,
+};
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::Value;
@@ -124,6 +126,11 @@ impl Door {
         }
     }
 
+    /// Waits for another line than those that were waited for so far.
+    pub(crate) async fn next_line(&mut self) {
+        self.notes.recv().await.unwrap();
+    }
+
     /// Ends the gateway and gives what it logged.
     pub(crate) async fn close(mut self) -> Vec<Settled> {
         self.stop.take().unwrap().send(()).unwrap();
@@ -233,6 +240,8 @@ impl Fake {
                 cache_write: 2_000_000,
                 long: None,
             }],
+            models: vec!["m".into(), "unpriced".into()],
+            hosted: HostedFeatures::default(),
             limits: Limits::default(),
         }
     }
@@ -293,6 +302,8 @@ pub(crate) fn scripted(text: &str) -> Upstream {
         key: Secret::default(),
         script: Some(Script::parse(text, "demo").unwrap()),
         prices: prices::table().for_provider("scripted"),
+        models: Vec::new(),
+        hosted: HostedFeatures::default(),
         limits: Limits::default(),
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test they serve")]
 
+mod abandoned;
 mod budget;
 mod costs;
 mod direct;

@@ -29,7 +29,8 @@ fn door(script: &str) -> Door {
 }
 
 fn body(field: &str, items: Value) -> Value {
-    let tool = json!({"name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
+    let tool =
+        json!({"type": "custom", "name": "t", "function": {"name": "t"}, "functionDeclarations": [{"name": "t"}]});
     json!({"model": "scripted/demo", field: items, "max_tokens": 100, "tools": [tool]})
 }
 

@@ -251,6 +251,8 @@ fn scripted_model(folder: &Path) {
         key: Secret::default(),
         script: Some(broker::Script::parse(OTHERS, "story").unwrap()),
         prices: Vec::new(),
+        models: Vec::new(),
+        hosted: broker::HostedFeatures::default(),
         limits: broker::Limits::default(),
     };
     let grant = broker::Grant {

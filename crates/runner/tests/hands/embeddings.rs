@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use axum::{Json, Router};
-use broker::{Limits, Secret, UpstreamKind};
+use broker::{HostedFeatures, Limits, Secret, UpstreamKind};
 use domain::{Ending, Event, Micros, Phase};
 use runner::{Talk, Talked, UpstreamSettings};
 use serde_json::{Value, json};
@@ -33,7 +33,10 @@ async fn provider(router: Router) -> BTreeMap<String, UpstreamSettings> {
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, router).await });
     let (kind, key) = (UpstreamKind::OpenAi, Secret::new("the-key"));
-    BTreeMap::from([("openai".to_owned(), UpstreamSettings { kind, base_url, key, limits: Limits::default() })])
+    BTreeMap::from([(
+        "openai".to_owned(),
+        UpstreamSettings { kind, base_url, key, limits: Limits::default(), hosted: HostedFeatures::default() },
+    )])
 }
 
 fn embedded(event: Event) -> Option<Option<Micros>> {

@@ -8,7 +8,7 @@ use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use broker::{Limits, Secret, UpstreamKind};
+use broker::{HostedFeatures, Limits, Secret, UpstreamKind};
 use domain::{Ending, HoldKind, Phase, Run};
 use jiff::{SignedDuration, Timestamp};
 use runner::UpstreamSettings;
@@ -52,7 +52,8 @@ impl Provider {
         let router = Router::new().fallback(answer).with_state(provider.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
         let key = Secret::new("the-key");
-        let settings = UpstreamSettings { kind, base_url, key, limits: Limits::default() };
+        let settings =
+            UpstreamSettings { kind, base_url, key, limits: Limits::default(), hosted: HostedFeatures::default() };
         (provider, BTreeMap::from([("house".to_owned(), settings)]))
     }
 

@@ -200,6 +200,7 @@ fn setup(home: &Path) -> Setup {
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         key: broker::Secret::default(),
         limits: broker::Limits::default(),
+        hosted: broker::HostedFeatures::default(),
     };
     std::fs::write(home.join("demo.toml"), SCRIPT).unwrap();
     Setup {
