@@ -67,6 +67,8 @@ pub(crate) async fn start(setup: &Setup, new: NewRun, by: Actor) -> Result<Start
                 .auto_merge
                 .unwrap_or_else(|| setup.defaults.auto_merge.unwrap_or(false) && !file.no_auto_merge),
             push: new.push.or(setup.defaults.push).unwrap_or(true),
+            // What nobody set is no yes to code.
+            ask_push: !set_by_user(setup, &said, TrustKey::Implementation, Gate::Auto),
             create_pr: new.create_pr.unwrap_or(false),
             review: new.review.unwrap_or(false),
         },
@@ -144,6 +146,13 @@ fn said_trust(trust: &BTreeMap<String, String>) -> Result<Vec<(TrustKey, Gate)>,
         said.push((key.parse().map_err(refuse)?, value.parse().map_err(refuse)?));
     }
     Ok(said)
+}
+
+/// Whether the user set a switch so, with the request or in their own configuration; a repository's word is none.
+fn set_by_user(setup: &Setup, said: &[(TrustKey, Gate)], key: TrustKey, gate: Gate) -> bool {
+    let defaults = setup.defaults.trust.iter().map(|(key, gate)| (*key, *gate));
+    let last = defaults.chain(said.iter().copied()).filter(|(known, _)| *known == key).last();
+    last.is_some_and(|(_, set)| set == gate)
 }
 
 /// The user's defaults, closed further by the repository; a request's own word comes last.

@@ -261,6 +261,7 @@ pub(crate) fn live_name(event: &Event) -> LiveName {
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
+        | Event::BaseMoved { .. }
         | Event::BranchPushed { .. }
         | Event::RunTainted { .. } => LiveName::WorkflowEvent,
     }

@@ -236,6 +236,7 @@ impl<'a> Reader<'a> {
             | Event::RecordWritten { .. }
             | Event::BranchPublished { .. }
             | Event::BranchMerged { .. }
+            | Event::BaseMoved { .. }
             | Event::BranchPushed { .. }
             | Event::PrOpened { .. }
             | Event::RunTainted { .. } => None,
@@ -345,8 +346,14 @@ mod tests {
 
     fn started(playbook: &str, skip: bool, parent: Option<Parent>) -> Event {
         let trust = Trust { planning: Gate::Manual, implementation: Gate::Auto, fixes: Gate::Auto };
-        let git =
-            GitPolicy { base_branch: "main".to_owned(), auto_merge: false, push: true, create_pr: true, review: false };
+        let git = GitPolicy {
+            base_branch: "main".to_owned(),
+            auto_merge: false,
+            push: true,
+            ask_push: false,
+            create_pr: true,
+            review: false,
+        };
         let value = serde_json::json!({"trust": trust, "maxClarifications": 3, "models": {}, "git": git,
             "budget": null, "skipClarification": skip});
         Event::RunStarted {
@@ -431,7 +438,7 @@ mod tests {
             (3, begins("execution")),
             (9, wants(5, merge())),
             (10, begins("testing")),
-            (11, wants(7, Effect::PushRemote { commit: commit() })),
+            (11, wants(7, Effect::PushRemote { commit: commit(), ask: false })),
             (11, Event::RunCompleted { commit: commit() }),
         ]);
         let child = log(vec![

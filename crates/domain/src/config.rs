@@ -193,6 +193,10 @@ pub struct GitPolicy {
     pub auto_merge: bool,
     /// Push the branch to the remote, if there is one.
     pub push: bool,
+    /// Ask a person before code that nobody said yes to is pushed. Not set for runs of before there was such a question,
+    /// and where the user set `trust.implementation` to `auto` themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ask_push: bool,
     /// Open a pull request for the pushed branch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub create_pr: bool,

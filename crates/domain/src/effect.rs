@@ -85,6 +85,9 @@ pub enum Effect {
     PushRemote {
         /// What to push.
         commit: CommitId,
+        /// Nobody said yes to this code: where there is a remote, a person is asked first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ask: bool,
     },
     /// Open a pull request for the pushed branch.
     OpenPullRequest {
@@ -296,4 +299,7 @@ pub struct LandPolicy {
     pub validated: CommitId,
     /// The branch's tip: `validated` plus files under `.autonomous/` only.
     pub tip: CommitId,
+    /// The moved base that a person said yes to, where no checks prove the two together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onto: Option<CommitId>,
 }

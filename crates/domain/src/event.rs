@@ -491,6 +491,14 @@ pub enum Event {
         commit: CommitId,
         /// The commit every gate passed for.
         validated: CommitId,
+        /// Where the base had moved to since the run began, if it had.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        onto: Option<CommitId>,
+    },
+    /// The base branch has moved since the run began, and no checks prove the work on it.
+    BaseMoved {
+        /// Where it is now.
+        base: CommitId,
     },
     /// The remote has the branch.
     BranchPushed {

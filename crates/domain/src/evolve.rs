@@ -271,6 +271,7 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         }
         Event::RecordWritten { commit } => run.head = Some(commit.clone()),
         Event::BranchPublished { .. } | Event::BranchPushed { .. } => {}
+        Event::BaseMoved { base } => run.moved_base = Some(base.clone()),
         Event::BranchMerged { commit, .. } => run.merged = Some(commit.clone()),
         Event::RunCompleted { .. } => end(run, Ending::Completed, recorded),
         Event::RunFailed { reason } => {

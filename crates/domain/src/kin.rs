@@ -91,7 +91,14 @@ impl Run {
             models,
             checks,
             budget: child.budget,
-            git: GitPolicy { base_branch, auto_merge: false, push: false, create_pr: false, review: false },
+            git: GitPolicy {
+                base_branch,
+                auto_merge: false,
+                push: false,
+                ask_push: false,
+                create_pr: false,
+                review: false,
+            },
             group: None,
             task: None,
             // The text itself went into the plan.

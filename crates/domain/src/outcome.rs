@@ -103,6 +103,13 @@ pub enum Outcome {
         commit: CommitId,
         /// Proof for the merged tree when the base had moved.
         proof: Option<Proof>,
+        /// Where the base had moved to since the run began, if it had.
+        onto: Option<CommitId>,
+    },
+    /// The base has moved, and no checks are declared that could prove the work on it.
+    BaseMoved {
+        /// Where it is now.
+        base: CommitId,
     },
     /// The work does not merge, or the base's checkout is in the way.
     NotLanded {
@@ -120,6 +127,11 @@ pub enum Outcome {
     Pushed {
         /// Name of the remote, if there is one.
         remote: Option<String>,
+    },
+    /// There is a remote, and nobody said yes to this code yet.
+    PushUnasked {
+        /// Name of the remote.
+        remote: String,
     },
     /// The remote did not take it.
     PushRefused {
@@ -272,6 +284,8 @@ impl Outcome {
             Self::Published => "published",
             Self::RecordWritten { .. } => "record_written",
             Self::Landed { .. } => "landed",
+            Self::BaseMoved { .. } => "base_moved",
+            Self::PushUnasked { .. } => "push_unasked",
             Self::NotLanded { .. } => "not_landed",
             Self::LandingUnproven { .. } => "landing_unproven",
             Self::Pushed { .. } => "pushed",
@@ -320,7 +334,9 @@ impl Outcome {
             | Self::Published
             | Self::RecordWritten { .. }
             | Self::Landed { .. }
+            | Self::BaseMoved { .. }
             | Self::Pushed { .. }
+            | Self::PushUnasked { .. }
             | Self::CleanedUp => None,
         }
     }

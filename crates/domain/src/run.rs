@@ -76,6 +76,8 @@ pub struct Run {
     pub merge_approved: bool,
     /// Whether the person wants a pull request instead of a merge.
     pub wants_pr: bool,
+    /// Where the base has moved to, where only a person can say that the work goes onto it.
+    pub moved_base: Option<CommitId>,
     /// Where the pull request is.
     pub pull_request: Option<String>,
     /// The last code a person said yes to.
@@ -511,6 +513,7 @@ impl Run {
             attached: None,
             merge_approved: false,
             wants_pr: false,
+            moved_base: None,
             pull_request: None,
             approved_code: None,
             proof: None,

@@ -220,8 +220,14 @@ impl Run {
     /// Whether a person has to look at its work before it leaves its branch.
     #[must_use]
     pub fn awaits_look(&self) -> bool {
+        self.strangers().next().is_some() && !self.is_signed_off()
+    }
+
+    /// Whether a person said yes to exactly the newest code, knowing of every untrusted text that was read.
+    #[must_use]
+    pub fn is_signed_off(&self) -> bool {
         let code = self.code().map(|artifact| &artifact.commit);
-        self.strangers().next().is_some() && self.looked.as_ref().is_none_or(|look| look.code.as_ref() != code)
+        self.looked.as_ref().is_some_and(|look| look.code.as_ref() == code)
     }
 
     /// Why a person is asked, for people; `None` for a run that has read nothing of strangers.

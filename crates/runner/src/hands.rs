@@ -167,7 +167,7 @@ impl Hands {
             Effect::Publish { commit } => effects::publish::run(self, &job, &commit).await,
             Effect::WriteRecord => effects::write_record::run(self, &job).await,
             Effect::Land(policy) => effects::land::run(self, &job, &policy).await,
-            Effect::PushRemote { commit } => effects::push_remote::run(self, &job, &commit).await,
+            Effect::PushRemote { commit, ask } => effects::push_remote::run(self, &job, &commit, ask).await,
             Effect::OpenPullRequest { commit } => effects::open_pull_request::run(self, &job, &commit).await,
             Effect::CleanUp => effects::clean_up::run(self, &job).await,
         };

@@ -74,6 +74,7 @@ impl Marks {
                 | Event::RecordWritten { .. }
                 | Event::BranchPublished { .. }
                 | Event::BranchMerged { .. }
+                | Event::BaseMoved { .. }
                 | Event::BranchPushed { .. }
                 | Event::RunCompleted { .. }
                 | Event::RunFailed { .. }
@@ -150,6 +151,7 @@ pub(crate) fn project(
         | Event::RecordWritten { .. }
         | Event::BranchPublished { .. }
         | Event::BranchMerged { .. }
+        | Event::BaseMoved { .. }
         | Event::BranchPushed { .. }
         | Event::RunCompleted { .. }
         | Event::RunTainted { .. } => Ok(()),

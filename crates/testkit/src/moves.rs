@@ -115,9 +115,12 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
         Effect::Land(_) => vec![
             Outcome::NotLanded { reason: text(), paths: paths() },
             Outcome::LandingUnproven { proof: samples::proof(n, 1) },
+            Outcome::BaseMoved { base: samples::commit(88) },
         ],
-        Effect::PushRemote { .. } => {
-            vec![Outcome::PushRefused { reason: text() }, Outcome::Pushed { remote: None }]
+        Effect::PushRemote { ask, .. } => {
+            let unasked = ask.then(|| Outcome::PushUnasked { remote: "origin".to_owned() });
+            let others = [Outcome::PushRefused { reason: text() }, Outcome::Pushed { remote: None }];
+            others.into_iter().chain(unasked).collect()
         }
         Effect::OpenPullRequest { .. } => vec![Outcome::PullRequestRefused { reason: text() }],
         Effect::OpenBranch

@@ -103,7 +103,7 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
         }
         Effect::Publish { .. } => Outcome::Published,
         Effect::WriteRecord => Outcome::RecordWritten { commit: samples::commit(n) },
-        Effect::Land(_) => Outcome::Landed { commit: samples::commit(n), proof: None },
+        Effect::Land(policy) => Outcome::Landed { commit: samples::commit(n), proof: None, onto: policy.onto.clone() },
         Effect::PushRemote { .. } => Outcome::Pushed { remote: Some("origin".to_owned()) },
         Effect::CleanUp => Outcome::CleanedUp,
     }

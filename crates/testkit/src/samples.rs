@@ -55,6 +55,7 @@ pub fn config() -> RunConfig {
         git: GitPolicy {
             base_branch: "main".to_owned(),
             auto_merge: true,
+            ask_push: false,
             push: false,
             create_pr: false,
             review: false,

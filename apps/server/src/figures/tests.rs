@@ -78,7 +78,7 @@ fn decided(hold: u64) -> Event {
 }
 
 fn merged() -> Event {
-    Event::BranchMerged { commit: commit(), validated: commit() }
+    Event::BranchMerged { commit: commit(), validated: commit(), onto: None }
 }
 
 fn completed() -> Event {

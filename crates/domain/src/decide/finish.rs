@@ -3,6 +3,13 @@
 use super::{Draft, assume, cancel, delegate, hold, stage};
 use crate::{CommitId, Effect, Event, LandPolicy, Proof, TaskStatus};
 
+/// How the work got into its base.
+pub(super) struct Landing {
+    pub(super) commit: CommitId,
+    pub(super) proof: Option<Proof>,
+    pub(super) onto: Option<CommitId>,
+}
+
 pub(super) fn begin(draft: &mut Draft) {
     if let Some(index) = assume::rewind(draft) {
         return stage::begin(draft, index);
@@ -49,15 +56,17 @@ pub(super) fn agreed(draft: &mut Draft) {
 
 pub(super) fn land(draft: &mut Draft) {
     let tip = head(draft);
+    let onto = draft.run.moved_base.clone();
     match draft.run.validated.clone() {
-        Some(validated) => draft.request(Effect::Land(LandPolicy { validated, tip })),
+        Some(validated) => draft.request(Effect::Land(LandPolicy { validated, tip, onto })),
         None => clean_up(draft),
     }
 }
 
 pub(super) fn push(draft: &mut Draft) {
     let commit = head(draft);
-    draft.request(Effect::PushRemote { commit });
+    let ask = draft.run.opened().config.git.ask_push && !draft.run.is_signed_off();
+    draft.request(Effect::PushRemote { commit, ask });
 }
 
 /// The remote has the branch.
@@ -76,12 +85,13 @@ pub(super) fn pushed(draft: &mut Draft, remote: Option<String>) {
     }
 }
 
-pub(super) fn landed(draft: &mut Draft, effect: &Effect, commit: CommitId, proof: Option<Proof>) {
+pub(super) fn landed(draft: &mut Draft, effect: &Effect, landing: Landing) {
+    let Landing { commit, proof, onto } = landing;
     if let Some(proof) = proof {
         draft.record(Event::ProofRecorded { proof });
     }
     if let Effect::Land(policy) = effect {
-        draft.record(Event::BranchMerged { commit, validated: policy.validated.clone() });
+        draft.record(Event::BranchMerged { commit, validated: policy.validated.clone(), onto });
     }
     clean_up(draft);
 }

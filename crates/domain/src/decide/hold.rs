@@ -4,8 +4,8 @@ mod act;
 
 use super::{Draft, delegate, stage};
 use crate::{
-    ArtifactKind, AtDeadline, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run, Severity,
-    Shortage, StageGate, TaintSource, TaskStatus, Work,
+    ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run,
+    Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -105,6 +105,27 @@ pub(super) fn answered(draft: &mut Draft, index: usize, question: String, answer
 
 /// The work is done and a person says where it goes.
 pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
+    ask_way_out(draft, index, None, None);
+}
+
+/// The base has moved, and nothing proves the work on it: a person may say that it is merged onto exactly this one.
+pub(super) fn ask_moved(draft: &mut Draft, base: &CommitId) {
+    let branch = &draft.run.opened().config.git.base_branch;
+    let at: String = base.as_str().chars().take(10).collect();
+    let why = format!(
+        "`{branch}` has moved to {at} since the work was validated, and no checks are declared that could prove the two \
+         together; approve to merge onto it all the same, or declare checks"
+    );
+    ask_way_out(draft, None, Some(why), Some(base));
+}
+
+/// Code that nobody said yes to is about to be pushed.
+pub(super) fn ask_push(draft: &mut Draft, remote: &str) {
+    let why = format!("approve to push it to `{remote}`; nobody has approved this code yet");
+    ask_way_out(draft, None, Some(why), None);
+}
+
+fn ask_way_out(draft: &mut Draft, index: Option<usize>, why: Option<String>, base: Option<&CommitId>) {
     let missing = draft.run.tasks.iter().filter(|task| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped));
     let missing: Vec<&str> = missing.map(|task| task.task.id.as_str()).collect();
     let artifact = draft.run.code().cloned();
@@ -112,6 +133,9 @@ pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
     let mut summary = format!("the work is done: {title}");
     if !missing.is_empty() {
         summary = format!("{summary}; not done: {}", missing.join(", "));
+    }
+    if let Some(why) = why {
+        summary = format!("{summary}; {why}");
     }
     summary = with_strangers(draft, summary);
     let mut allowed = Vec::new();
@@ -126,8 +150,14 @@ pub(super) fn ask_review(draft: &mut Draft, index: Option<usize>) {
     }
     allowed.push(DecisionKind::Cancel);
     let mut hold = new(draft, HoldKind::Review, index, summary, allowed);
+    let stamp = stamp(draft);
+    let base = base.map_or("", CommitId::as_str);
     if let Some(artifact) = artifact {
-        hold.digest = Digest::of([&stamp(draft), artifact.commit.as_str(), artifact.digest.as_str()]);
+        let parts = [stamp.as_str(), artifact.commit.as_str(), artifact.digest.as_str()];
+        hold.digest = match base {
+            "" => Digest::of(parts),
+            base => Digest::of(parts.into_iter().chain([base])),
+        };
         hold.artifact = Some(artifact);
     }
     draft.place(hold);

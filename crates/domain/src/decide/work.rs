@@ -1,5 +1,6 @@
 //! Reports of effects: each one leads to the next step. Never retries by itself: that is a decision.
 
+use super::finish::Landing;
 use super::{Draft, cancel, clarify, converse, delegate, finish, fork, hold, pursue, stage, submitted};
 use crate::{AgentEnd, ArtifactKind, Effect, Event, Outcome, Purpose, Rejection, Report, WhenStuck, Work};
 
@@ -34,9 +35,18 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         Effect::Publish { .. } => matches!(outcome, Outcome::Published),
         Effect::WriteRecord => matches!(outcome, Outcome::RecordWritten { .. }),
         Effect::Land(_) => {
-            matches!(outcome, Outcome::Landed { .. } | Outcome::NotLanded { .. } | Outcome::LandingUnproven { .. })
+            matches!(
+                outcome,
+                Outcome::Landed { .. }
+                    | Outcome::NotLanded { .. }
+                    | Outcome::LandingUnproven { .. }
+                    | Outcome::BaseMoved { .. }
+            )
         }
-        Effect::PushRemote { .. } => matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. }),
+        Effect::PushRemote { ask, .. } => match outcome {
+            Outcome::PushUnasked { .. } => *ask,
+            outcome => matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. }),
+        },
         Effect::OpenPullRequest { .. } => {
             matches!(outcome, Outcome::PullRequestOpened { .. } | Outcome::PullRequestRefused { .. })
         }
@@ -66,6 +76,8 @@ fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
         | Outcome::Landed { .. }
         | Outcome::NotLanded { .. }
         | Outcome::LandingUnproven { .. }
+        | Outcome::BaseMoved { .. }
+        | Outcome::PushUnasked { .. }
         | Outcome::Pushed { .. }
         | Outcome::PushRefused { .. }
         | Outcome::CleanedUp
@@ -129,7 +141,12 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             draft.record(Event::RecordWritten { commit });
             finish::publish(draft);
         }
-        Outcome::Landed { commit, proof } => finish::landed(draft, effect, commit, proof),
+        Outcome::Landed { commit, proof, onto } => finish::landed(draft, effect, Landing { commit, proof, onto }),
+        Outcome::BaseMoved { base } => {
+            draft.record(Event::BaseMoved { base: base.clone() });
+            hold::ask_moved(draft, &base);
+        }
+        Outcome::PushUnasked { remote } => hold::ask_push(draft, &remote),
         Outcome::NotLanded { reason, paths } => hold::ask_conflict(draft, &reason, &paths),
         Outcome::LandingUnproven { proof } => {
             let paths =

@@ -5,6 +5,7 @@ mod caps;
 mod family;
 mod forks;
 mod gates;
+mod landing;
 mod strangers;
 mod tasks;
 
@@ -48,6 +49,7 @@ pub struct Checker {
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
+    landing: landing::Landing,
     edges: Option<std::sync::Arc<Edges>>,
     finished: BTreeSet<u32>,
     requested: BTreeMap<u32, &'static str>,
@@ -127,9 +129,20 @@ impl Checker {
             | Event::ClarificationRequested { hold, .. }
             | Event::HoldPlaced { hold } => self.placed(recorded, hold),
             Event::DeadlinePassed { hold, .. } => self.fired(recorded, *hold),
-            Event::BranchMerged { validated, .. } => {
+            Event::BaseMoved { base } => self.seen.landing.moved(base),
+            Event::ProofRecorded { proof } => self.seen.landing.proved(proof),
+            Event::BranchMerged { validated, onto, .. } => {
                 if !self.passed_all(validated) {
                     self.broken(recorded, 7, format!("merged although not every gate passed for {validated}"));
+                }
+                if let Some(base) = onto
+                    && !self.seen.landing.covers(base)
+                {
+                    self.broken(
+                        recorded,
+                        7,
+                        format!("merged onto the moved base {base} without a proof or a yes to it"),
+                    );
                 }
                 self.goes_out(recorded, "merged");
             }
@@ -164,6 +177,7 @@ impl Checker {
             Event::MergeForced { commit, by, .. } => {
                 self.named(recorded, by);
                 self.seen.forced = Some(commit.clone());
+                self.seen.landing.forced();
                 self.looked_at(commit);
             }
             Event::ChildStarted { .. }
@@ -186,7 +200,6 @@ impl Checker {
             | Event::AgentCrashed { .. }
             | Event::ImplementationSucceeded { .. }
             | Event::ImplementationFailed { .. }
-            | Event::ProofRecorded { .. }
             | Event::ValidationPassed { .. }
             | Event::ValidationFailed { .. }
             | Event::RecordWritten { .. }
@@ -233,6 +246,20 @@ impl Checker {
             && !self.passed_all(&policy.validated)
         {
             self.broken(recorded, 7, "a merge of what not every gate passed for was wanted");
+        }
+        if let Effect::Land(policy) = effect {
+            self.seen.landing.requested();
+            if let Some(base) = &policy.onto
+                && !self.seen.landing.covers(base)
+            {
+                self.broken(recorded, 7, format!("a merge onto the moved base {base} was wanted without a yes to it"));
+            }
+        }
+        if let Effect::PushRemote { ask: false, .. } = effect
+            && self.run.opened().config.git.ask_push
+            && !self.run.is_signed_off()
+        {
+            self.broken(recorded, 7, "a push of code that nobody said yes to was wanted");
         }
         if matches!(effect, Effect::Land(_) | Effect::PushRemote { .. } | Effect::OpenPullRequest { .. }) {
             self.goes_out(recorded, effect.word());
@@ -298,6 +325,7 @@ impl Checker {
         }
         self.said(&current, decision);
         self.looked(&current, decision);
+        self.seen.landing.decided(&current, decision);
     }
 
     fn named(&mut self, recorded: &Recorded, by: &Actor) {

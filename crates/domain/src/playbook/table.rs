@@ -352,8 +352,9 @@ impl Table<'_> {
         }
         // Who comes from a review was asked where it goes.
         let asked = self.playbook.stages.last().is_some_and(|stage| stage.gate == StageGate::Review);
-        // One that judges nothing is pushed, and waits for that where it has read text of strangers.
-        if !self.child && !asked {
+        // One that judges nothing is pushed, and waits for that where it has read text of strangers. One that is merged waits
+        // where the base has moved meanwhile.
+        if !self.child && (!asked || judged) {
             holds.push((HoldKind::Review, &[Approve, CreatePr]));
         }
         for (kind, back) in holds {

@@ -21,14 +21,18 @@ pub(crate) async fn run(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result
     }
     let mut base = Repos::base_commit(&job.run)?;
     let mut tree = tip_tree(hands, job, policy).await?;
-    let mut proof = None;
+    let (mut proof, mut onto) = (None, None);
     for round in 0..FOLLOW {
         boundary("land.before");
         let landed = land(hands, job, policy, &base, &tree).await?;
         boundary("land.after");
         match landed {
             Landed::Done { commit, .. } | Landed::AlreadyLanded { commit } => {
-                return Ok(Outcome::Landed { commit: from_git(&commit)?, proof });
+                return Ok(Outcome::Landed { commit: from_git(&commit)?, proof, onto });
+            }
+            // Without checks nothing proves the two together; a verdict was about the work on the old base.
+            Landed::BaseMoved { tip } if unproven(job) && policy.onto != Some(from_git(&tip)?) => {
+                return Ok(Outcome::BaseMoved { base: from_git(&tip)? });
             }
             Landed::BaseMoved { tip } => match merge(hands, job, policy, &tip).await? {
                 Err(outcome) => return Ok(outcome),
@@ -37,6 +41,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result
                     if !found.passed() {
                         return Ok(Outcome::LandingUnproven { proof: found });
                     }
+                    onto = Some(from_git(&tip)?);
                     (base, tree, proof) =
                         (tip, merged_tree, Some(found).filter(|found: &Proof| !found.checks.is_empty()));
                 }
@@ -57,6 +62,10 @@ pub(crate) async fn run(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result
         }
     }
     Ok(Outcome::NotLanded { reason: "the base branch keeps moving".to_owned(), paths: Vec::new() })
+}
+
+fn unproven(job: &Job) -> bool {
+    job.run.opened().config.checks.is_empty()
 }
 
 /// Between what was validated and the tip there may be nothing but records.

@@ -8,7 +8,8 @@ use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
 use crate::trouble::Trouble;
 
-pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
+/// `ask`: nobody said yes to this code, so nothing is sent to a remote that there is.
+pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId, ask: bool) -> Result<Outcome, Trouble> {
     let (paths, run, commit) = (hands.paths.clone(), job.run.clone(), to_git(commit)?);
     hands
         .blocking(&job.id.run, move || {
@@ -16,6 +17,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<O
             let Some(remote) = repos.user.remote(&repos.base)? else {
                 return Ok(Outcome::Pushed { remote: None });
             };
+            if ask {
+                return Ok(Outcome::PushUnasked { remote: remote.name });
+            }
             boundary("push.before");
             let pushed = push_remote(&repos.private, &repos.user, &remote, &repos.branch, &commit)?;
             boundary("push.after");

@@ -28,6 +28,8 @@ pub(crate) struct World {
     /// Roles whose program uses its own login.
     direct: Mutex<BTreeSet<String>>,
     pub(crate) budget: Mutex<Option<domain::Micros>>,
+    /// What else is different for runs from now on.
+    pub(crate) configure: Mutex<Option<fn(&mut RunConfig)>>,
     models: Models,
     mcp: runner::McpServers,
     logins: runner::DirectAgents,
@@ -135,6 +137,7 @@ impl World {
             from: Mutex::default(),
             direct: Mutex::default(),
             budget: Mutex::default(),
+            configure: Mutex::default(),
         }
     }
 
@@ -219,7 +222,7 @@ impl World {
         let models: Vec<ModelName> = models.iter().map(|name| name.parse().unwrap()).collect();
         let direct = self.direct.lock().unwrap().clone();
         let roles = || playbook.roles().into_iter().filter(|role| !direct.contains(*role)).map(str::to_owned);
-        let config = RunConfig {
+        let mut config = RunConfig {
             models: roles().map(|role| (role, models[0].clone())).collect(),
             fallbacks: roles().map(|role| (role, models[1..].to_vec())).collect(),
             agents: self.agents.lock().unwrap().clone(),
@@ -230,6 +233,9 @@ impl World {
             from: self.from.lock().unwrap().clone(),
             ..samples::config()
         };
+        if let Some(configure) = *self.configure.lock().unwrap() {
+            configure(&mut config);
+        }
         let project = self.repo().display().to_string();
         let request = request.to_owned();
         let start = Start { project, request, playbook, config, by: samples::actor("ada"), parent: None };

@@ -49,7 +49,7 @@ impl EffectRunner for Actors {
                 }
                 Effect::Publish { .. } => Outcome::Published,
                 Effect::WriteRecord => Outcome::RecordWritten { commit: commit('d') },
-                Effect::Land(_) => Outcome::Landed { commit: commit('e'), proof: None },
+                Effect::Land(_) => Outcome::Landed { commit: commit('e'), proof: None, onto: None },
                 Effect::PushRemote { .. } => Outcome::Pushed { remote: None },
                 Effect::CleanUp => Outcome::CleanedUp,
             }
