@@ -8,6 +8,7 @@ mod conversation;
 mod crash;
 mod forks;
 mod holds;
+mod isolation;
 mod limits;
 mod live;
 mod mcp;

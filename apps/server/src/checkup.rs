@@ -71,7 +71,7 @@ fn git(version: Option<String>) -> FindingView {
 fn bubblewrap(version: Option<String>) -> FindingView {
     match version {
         Some(version) => good("bwrap", version),
-        None => warning("bwrap", "not found: agents run in the weaker `restricted` tier", "install bubblewrap"),
+        None => warning("bwrap", "not found: no agent is started without it", "install bubblewrap"),
     }
 }
 
@@ -81,14 +81,10 @@ fn sandbox() -> FindingView {
     let state = format!("bubblewrap {}; Landlock {}; seccomp {}", probe.bubblewrap, probe.landlock, probe.seccomp);
     match probe.best() {
         Some(Tier::Sandboxed) => good("sandbox", format!("sandboxed ({state})")),
-        Some(tier) => {
-            warning("sandbox", format!("{tier} ({state})"), "install bubblewrap 0.8 or newer for the full sandbox")
+        Some(_) | None => {
+            let fix = probe.fix().unwrap_or_else(|| "install bubblewrap 0.8 or newer".to_owned());
+            warning("sandbox", format!("the full sandbox does not work, so no agent is started ({state})"), fix)
         }
-        None => warning(
-            "sandbox",
-            format!("none works here, so no agent is started ({state})"),
-            "install bubblewrap 0.8 or newer",
-        ),
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         models: wishes.setup.models.clone(),
         mcp: wishes.setup.mcp.clone(),
         direct: wishes.setup.direct.clone(),
+        isolation: wishes.setup.isolation.clone(),
         forge: wishes.forge,
         store: Arc::clone(&store),
         diary: DiarySink(Arc::new(move |page| scribe.keep(page))),

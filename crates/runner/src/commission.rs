@@ -23,6 +23,7 @@ use crate::trouble::Trouble;
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
+    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
@@ -51,7 +52,7 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
     });
     prepared.await?;
     boundary("agent.prepared");
-    Ok(launch(hands, job, task, direct.as_ref())?)
+    Ok(launch(hands, job, task, direct.as_ref(), tier)?)
 }
 
 /// Why an attempt could not be prepared.
@@ -93,7 +94,13 @@ fn remove(path: &Path) -> Result<(), Trouble> {
     }
 }
 
-fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -> Result<Launch, Trouble> {
+fn launch(
+    hands: &Hands,
+    job: &Job,
+    task: &AgentTask,
+    direct: Option<&Direct>,
+    tier: TierChoice,
+) -> Result<Launch, Trouble> {
     let run = &*job.run;
     let retries = run.opened().playbook.index_of(&task.stage).map_or(3, |index| run.stage(index).retries);
     let limits = GrantLimits {
@@ -139,7 +146,7 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -
             }
         },
         env: variables(&run.program(&task.session.role), direct),
-        tier: TierChoice::Best,
+        tier,
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),

@@ -17,7 +17,7 @@ use crate::hands::Hands;
 use crate::laid;
 use crate::models::{GrantLimits, Who};
 use crate::rounds::shorten;
-use crate::sandbox::{Limits, TierChoice};
+use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
 use crate::shim::{DOOR, HOLDPOINT, Launch};
 use crate::trouble::Trouble;
@@ -146,6 +146,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 }
 
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
+    let tier = hands.tier(&talk.project).await?;
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
     let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));
@@ -168,7 +169,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
     };
     hands.blocking_on(&format!("channel {}", talk.channel), lay_out).await?;
-    Ok(launch(hands, talk, place)?)
+    Ok(Launch { tier, ..launch(hands, talk, place)? })
 }
 
 fn job(talk: &Talk, workspace: &Path, memory: Option<String>) -> Job {
@@ -243,7 +244,7 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
         hide: vec![hands.paths.home().to_owned()],
         argv: Own::argv(HOLDPOINT, &session, DOOR),
         env: BTreeMap::new(),
-        tier: TierChoice::Best,
+        tier: TierChoice::Exactly(Tier::Sandboxed),
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,10 +14,12 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::direct::DirectAgents;
 use crate::effects;
+use crate::isolation::Isolation;
 use crate::mcp::McpServers;
 use crate::models::Models;
 use crate::paths::Paths;
 use crate::repos::wished_at;
+use crate::sandbox::TierChoice;
 use crate::settings::ForgeSettings;
 use crate::trouble::Trouble;
 
@@ -33,6 +35,8 @@ pub struct HandsConfig {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
+    /// Which projects may run below the full sandbox.
+    pub isolation: Isolation,
     /// How to open pull requests.
     pub forge: ForgeSettings,
     /// For reading logs; the hands never write it.
@@ -61,6 +65,7 @@ pub struct Hands {
     pub(crate) models: Models,
     pub(crate) mcp: McpServers,
     pub(crate) direct: DirectAgents,
+    isolation: Isolation,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
@@ -90,10 +95,18 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, mcp, direct, forge, store, diary } = config;
+        let HandsConfig { home, program, models, mcp, direct, isolation, forge, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
-        Arc::new(Self { paths, program, models, mcp, direct, forge, store, diary, activity, lanes: Lanes::default() })
+        let lanes = Lanes::default();
+        Arc::new(Self { paths, program, models, mcp, direct, isolation, forge, store, diary, activity, lanes })
+    }
+
+    /// The tier for processes that work on a project; refused where the machine cannot hold them as it must.
+    pub(crate) async fn tier(&self, project: &Path) -> Result<TierChoice, Trouble> {
+        let (isolation, project) = (self.isolation.clone(), project.to_owned());
+        let tried = tokio::task::spawn_blocking(move || isolation.tier(&project)).await;
+        tried.unwrap_or_else(|join| Err(Trouble::new(format!("trying the sandbox ended early: {join}"))))
     }
 
     /// What agents do right now.

@@ -42,6 +42,8 @@ pub struct Setup {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
+    /// Projects that may run below the full sandbox.
+    pub isolation: runner::Isolation,
     /// Every setting with where it came from.
     pub told: Told,
     /// Who is told when something waits or has ended.
@@ -121,6 +123,7 @@ impl Setup {
         let direct = direct::agents(user.direct(), &user.text, environment, &path)?;
         let notify = notify::notify(&user.notify, &user.text, environment, &path)?;
         let keys = providers::keys(environment, &user.providers);
+        let isolation = user.isolation(&path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
@@ -132,7 +135,7 @@ impl Setup {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
         let told = Told::read(home, environment)?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, told, notify })
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, isolation, told, notify })
     }
 }
 
@@ -266,6 +269,15 @@ mod tests {
             let refused = read(&format!("trusted_sources = [\"{bad}\"]\n")).unwrap_err().to_string();
             assert!(refused.contains("is no source"), "{refused}");
         }
+    }
+
+    #[test]
+    fn the_weaker_tier_is_for_projects_with_an_absolute_path_in_the_users_file() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.toml"), "restricted_projects = [\"/work/shop\"]\n").unwrap();
+        let setup = Setup::read(home.path(), &environment(&[])).unwrap();
+        assert_eq!(setup.isolation.restricted, [PathBuf::from("/work/shop")]);
+        check_refused("restricted_projects = [\"shop\"]\n", &[], "restricted_projects");
     }
 
     #[test]

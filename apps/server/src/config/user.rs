@@ -38,6 +38,8 @@ pub(super) struct UserFile {
     pub(super) notify: NotifyFile,
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
+    /// Repositories whose agents may run in the `restricted` tier where the full sandbox does not work.
+    restricted_projects: Vec<PathBuf>,
     /// The file itself, to name lines of it.
     #[serde(skip)]
     pub(super) text: String,
@@ -152,6 +154,14 @@ pub(super) fn read(path: &Path) -> Result<UserFile, SettingsError> {
 }
 
 impl UserFile {
+    pub(super) fn isolation(&self, path: &Path) -> Result<runner::Isolation, SettingsError> {
+        if let Some(odd) = self.restricted_projects.iter().find(|project| !project.is_absolute()) {
+            let reason = format!("restricted_projects: `{}` is not an absolute path", odd.display());
+            return Err(SettingsError::File { path: path.to_owned(), reason });
+        }
+        Ok(runner::Isolation { restricted: self.restricted_projects.clone() })
+    }
+
     pub(super) fn defaults(&self, path: &Path) -> Result<Defaults, SettingsError> {
         let refuse = |reason: String| SettingsError::File { path: path.to_owned(), reason };
         let mut defaults = Defaults {

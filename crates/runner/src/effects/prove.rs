@@ -11,7 +11,7 @@ use crate::commission::PrepareError;
 use crate::git;
 use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
-use crate::sandbox::{Limits, TierChoice};
+use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::{Ended, start_or_adopt};
 use crate::shim::{How, Launch};
 use crate::trouble::Trouble;
@@ -71,6 +71,7 @@ async fn prepare(
     check: &Check,
     part: usize,
 ) -> Result<Launch, PrepareError> {
+    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
     let ground = hands.paths.proving_ground(&job.id);
     let home = hands.paths.spool(&job.id, Some(part)).join("home");
     let (paths, inner, commit, place, made) =
@@ -81,7 +82,7 @@ async fn prepare(
         Ok(git::materialise(&repos.private, &to_git(&commit)?, &place)?)
     };
     hands.blocking(&job.id.run, lay_out).await?;
-    Ok(launch(hands, &job.id, check, part, &ground, &home))
+    Ok(Launch { tier, ..launch(hands, &job.id, check, part, &ground, &home) })
 }
 
 fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: &Path, home: &Path) -> Launch {
@@ -95,7 +96,7 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
         hide: vec![hands.paths.home().to_owned()],
         argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command],
         env: BTreeMap::new(),
-        tier: TierChoice::Best,
+        tier: TierChoice::Exactly(Tier::Sandboxed),
         grant: crate::models::nothing(effect),
         limits: Limits::default(),
         program: hands.program.clone(),

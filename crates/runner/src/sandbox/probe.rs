@@ -62,6 +62,32 @@ impl Probe {
     }
 }
 
+impl Probe {
+    /// What to do to get the full sandbox; `None` where it works.
+    #[must_use]
+    pub fn fix(&self) -> Option<String> {
+        let Works::No { why } = self.supports(Tier::Sandboxed) else { return None };
+        if self.bubblewrap == Works::Yes {
+            return Some(format!("use a kernel with seccomp on x86-64 or aarch64 ({why})"));
+        }
+        let installed = !why.contains("not installed");
+        let restricts = std::fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+        Some(if !installed {
+            "install bubblewrap 0.8 or newer (Debian, Ubuntu: `sudo apt install bubblewrap`)".to_owned()
+        } else if restricts.is_ok_and(|value| value.trim() == "1") {
+            // Ubuntu 23.10 and later.
+            "AppArmor keeps bubblewrap from making namespaces: put `abi <abi/4.0>,` and \
+             `profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }` into /etc/apparmor.d/bwrap and run \
+             `sudo apparmor_parser -r /etc/apparmor.d/bwrap`"
+                .to_owned()
+        } else {
+            "let bubblewrap 0.8 or newer make user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, \
+             `user.max_user_namespaces` above 0; in a container: a seccomp profile that allows them)"
+                .to_owned()
+        })
+    }
+}
+
 /// Tries everything out; takes some tens of milliseconds.
 pub fn probe() -> Probe {
     Probe { bubblewrap: try_bubblewrap(), landlock: landlocked::available(), seccomp: try_seccomp() }

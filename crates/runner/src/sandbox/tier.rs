@@ -53,7 +53,7 @@ pub enum Unsupported {
     /// Neither of the two holding tiers works.
     #[error(
         "no sandbox works here: bubblewrap {bubblewrap}; Landlock {landlock}; seccomp {seccomp}. \
-         Install bubblewrap (0.8 or newer), or allow running unsandboxed for this project"
+         No process is started without one"
     )]
     Everything {
         /// State of bubblewrap.
@@ -64,7 +64,7 @@ pub enum Unsupported {
         seccomp: Works,
     },
     /// The tier that was named does not work.
-    #[error("the tier `{tier}` does not work here: {why}")]
+    #[error("the tier `{tier}` does not work here, and no weaker one is taken silently: {why}")]
     Asked {
         /// The tier asked for.
         tier: Tier,

@@ -50,6 +50,7 @@ fn started(
         models,
         mcp,
         direct,
+        isolation: runner::Isolation::default(),
         forge: ForgeSettings::default(),
         store: Arc::clone(store),
         diary: engine::DiarySink::none(),

@@ -218,6 +218,7 @@ fn setup(home: &Path) -> Setup {
         keys: BTreeMap::new(),
         mcp: runner::McpServers::default(),
         direct: runner::DirectAgents::default(),
+        isolation: runner::Isolation::default(),
         told: server::Told::default(),
         notify: Notify::default(),
     }
