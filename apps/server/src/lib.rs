@@ -47,5 +47,5 @@ pub use notify::{Desktop, Notify, Patience, Topic, Webhook};
 pub use people::People;
 pub use place::{BadProxy, Place, Proxy};
 pub use playbooks::{playbook_problem, playbook_view};
-pub use serve::{Ready, ServeError, Settings, serve};
+pub use serve::{LastResort, Ready, ServeError, Settings, serve};
 pub use shelf::{Reading, Shelf, Talking, Telling};

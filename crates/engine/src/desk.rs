@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::flights::Flights;
+use crate::panics::catch;
 use crate::handle::{Ask, fold};
 use crate::timers::LEASE;
 use crate::{
@@ -122,17 +123,12 @@ impl Desk {
 
     pub(crate) fn spawn(mut self, mut inbox: mpsc::Receiver<Ask>) {
         let work = move || {
-            self.process(Vec::new());
-            while let Some(first) = inbox.blocking_recv() {
-                let mut asks = vec![first];
-                while asks.len() < MAX_BATCH
-                    && let Ok(ask) = inbox.try_recv()
-                {
-                    asks.push(ask);
-                }
-                if !self.take(asks) {
-                    break;
-                }
+            let engine = self.engine.clone();
+            // The state behind a panic is not known to be whole: it is dropped, and the process ends.
+            let ended = catch(|| self.work(&mut inbox));
+            match ended {
+                Ok(()) => engine.stopped(),
+                Err(panic) => engine.fail(&format!("a bug in the writer: {panic}")),
             }
             self.flights.ground();
         };
@@ -140,8 +136,28 @@ impl Desk {
         thread.expect("a process that cannot start one thread cannot run at all");
     }
 
+    fn work(&mut self, inbox: &mut mpsc::Receiver<Ask>) {
+        if !self.process(Vec::new()) {
+            return;
+        }
+        while let Some(first) = inbox.blocking_recv() {
+            let mut asks = vec![first];
+            while asks.len() < MAX_BATCH
+                && let Ok(ask) = inbox.try_recv()
+            {
+                asks.push(ask);
+            }
+            if !self.take(asks) {
+                return;
+            }
+        }
+    }
+
     /// Handles one round of asks; `false` ends the desk.
     fn take(&mut self, asks: Vec<Ask>) -> bool {
+        if self.engine.has_failed() {
+            return false;
+        }
         let mut pending = Vec::with_capacity(asks.len());
         let mut stop = None;
         for ask in asks {
@@ -458,6 +474,9 @@ impl Desk {
     /// Nothing was written: everybody is told, and what was only in memory is forgotten.
     fn failed(&mut self, decided: Vec<Decided>, rejected: Vec<Rejected>, error: &StoreError) -> bool {
         tracing::error!(%error, "a transaction failed");
+        if error.is_fatal() {
+            self.engine.fail(&error.to_string());
+        }
         for one in decided {
             self.hot.remove(&one.pending.run);
             one.pending.reply.send(Err(Refusal::Store(error.clone())));

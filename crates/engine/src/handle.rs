@@ -40,11 +40,23 @@ pub struct Slots {
     pub light: usize,
 }
 
+/// State of the writer thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    /// Takes commands.
+    Running,
+    /// Was asked to end.
+    Stopped,
+    /// Ended by itself, for this reason: what it wrote last is unknown, so the process must end and start anew.
+    Failed(Arc<str>),
+}
+
 /// The door to all runs.
 #[derive(Clone)]
 pub struct Engine {
     asks: mpsc::Sender<Ask>,
     positions: watch::Receiver<u64>,
+    writer: Arc<watch::Sender<Writer>>,
     busy: Arc<AtomicUsize>,
     store: Arc<dyn Store>,
     entry: EntryRule,
@@ -107,7 +119,8 @@ impl Engine {
         let busy = Arc::new(AtomicUsize::new(0));
         let (due, earliest) = watch::channel(parts.store.next_timer()?);
         let (store, entry) = (Arc::clone(&parts.store), parts.entry);
-        let engine = Self { asks, positions, busy: Arc::clone(&busy), store, entry };
+        let writer = Arc::new(watch::Sender::new(Writer::Running));
+        let engine = Self { asks, positions, writer, busy: Arc::clone(&busy), store, entry };
         timers::watch(engine.clone(), Arc::clone(&parts.clock), earliest);
         timers::renew(engine.clone(), Arc::clone(&parts.clock), parts.node.clone());
         Desk::open(parts, engine.clone(), position, due, busy).spawn(inbox);
@@ -139,6 +152,41 @@ impl Engine {
     pub async fn queue(&self, run: &RunId) -> Result<Option<QueueState>, StoreError> {
         let (store, run, rule) = (Arc::clone(&self.store), run.clone(), self.entry);
         blocking(move || store.queue(&run, &rule)).await
+    }
+
+    /// State of the writer thread; it never goes back to `Running`.
+    #[must_use]
+    pub fn writer(&self) -> watch::Receiver<Writer> {
+        self.writer.subscribe()
+    }
+
+    /// Records why nothing more may be written; the first reason counts.
+    pub(crate) fn fail(&self, reason: &str) {
+        let first = self.writer.send_if_modified(|state| {
+            let running = *state == Writer::Running;
+            if running {
+                *state = Writer::Failed(reason.into());
+            }
+            running
+        });
+        if first {
+            tracing::error!(reason, "the writer failed; the process has to end");
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(*self.writer.borrow(), Writer::Failed(_))
+    }
+
+    /// Records that the writer was asked to end.
+    pub(crate) fn stopped(&self) {
+        self.writer.send_if_modified(|state| {
+            let running = *state == Writer::Running;
+            if running {
+                *state = Writer::Stopped;
+            }
+            running
+        });
     }
 
     /// The store, for reading.

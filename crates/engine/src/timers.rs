@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
 use crate::handle::blocking;
+use crate::panics::catch_async;
 use crate::{Clock, Engine, NodeId, Refusal};
 
 /// How long a lease lasts without renewal.
@@ -19,7 +20,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// Fires due timers, for as long as the engine lives.
 pub(crate) fn watch(engine: Engine, clock: Clock, mut earliest: watch::Receiver<Option<Timestamp>>) {
-    tokio::spawn(async move {
+    spawn_vital(engine.clone(), "timers", async move {
         loop {
             if fire_due(&engine, &clock).await.is_err() {
                 return;
@@ -68,7 +69,7 @@ async fn until_next(engine: &Engine, clock: &Clock) -> Duration {
 
 /// Renews this node's leases and looks for those of dead nodes.
 pub(crate) fn renew(engine: Engine, clock: Clock, node: NodeId) {
-    tokio::spawn(async move {
+    spawn_vital(engine.clone(), "leases", async move {
         let mut positions = engine.positions();
         loop {
             tokio::select! {
@@ -79,10 +80,23 @@ pub(crate) fn renew(engine: Engine, clock: Clock, node: NodeId) {
             let until = clock().saturating_add(LEASE).unwrap_or(Timestamp::MAX);
             if let Err(error) = blocking(move || store.renew(&node, until)).await {
                 tracing::warn!(%error, "leases could not be renewed");
+                if error.is_fatal() {
+                    engine.fail(&error.to_string());
+                    return;
+                }
             }
             if engine.look().await.is_err() {
                 return;
             }
+        }
+    });
+}
+
+/// Runs a task without which nothing goes on by itself: a panic in it ends the process, not only the task.
+fn spawn_vital(engine: Engine, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(async move {
+        if let Err(panic) = catch_async(work).await {
+            engine.fail(&format!("a bug in the task for {name}: {panic}"));
         }
     });
 }

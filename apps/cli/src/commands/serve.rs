@@ -5,6 +5,7 @@ use std::{
     fs::OpenOptions,
     io::{self, IsTerminal as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
+    sync::Arc,
     time::Duration,
 };
 
@@ -80,9 +81,25 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
         idle_exit: idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         agents: arguments.agents,
         ready: Some(ready(arguments.background, session)),
+        last_resort: Some(Arc::new(end_by_force)),
         program,
         environment: environment(),
     })
+}
+
+/// How long the server may take to end in order, shorter than a next command waits for the data directory.
+const ORDERLY: Duration = Duration::from_secs(8);
+
+/// Ends the process after a while, whatever hangs in it. It has written what it acknowledged.
+fn end_by_force() {
+    let force = || {
+        std::thread::sleep(ORDERLY);
+        tracing::error!("the server did not end in order, and ends now");
+        std::process::exit(ExitCode::Unavailable.number().into());
+    };
+    if std::thread::Builder::new().name("last-resort".to_owned()).spawn(force).is_err() {
+        std::process::exit(ExitCode::Unavailable.number().into());
+    }
 }
 
 fn ready(background: bool, session: &Session) -> server::Ready {

@@ -21,6 +21,7 @@ fn settings(home: &Path) -> Settings {
         idle_exit: None,
         agents: 1,
         ready: None,
+        last_resort: None,
         program: "/nonexistent".into(),
         environment: BTreeMap::from([("USER".to_owned(), "ada".to_owned())]),
     }
