@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::desk::Desk;
+use crate::panics::catch;
+use crate::quarantine::Quarantine;
 use crate::{CommandKey, EffectRunner, EntryRule, NodeId, QueueState, Store, StoreError, timers};
 
 /// Tells the time.
@@ -57,6 +59,7 @@ pub struct Engine {
     asks: mpsc::Sender<Ask>,
     positions: watch::Receiver<u64>,
     writer: Arc<watch::Sender<Writer>>,
+    quarantine: Quarantine,
     busy: Arc<AtomicUsize>,
     store: Arc<dyn Store>,
     entry: EntryRule,
@@ -86,6 +89,12 @@ pub enum Refusal {
     /// The engine has stopped.
     #[error("the engine has stopped")]
     Stopped,
+    /// A bug kept the command from being decided; the run waits for a person.
+    #[error("a bug kept it from being decided: {0}")]
+    Panicked(Arc<str>),
+    /// A bug keeps every command of the run from being decided; it is left alone until the server starts anew.
+    #[error("the run is in quarantine, because of a bug: {0}")]
+    Quarantined(Arc<str>),
 }
 
 /// What the desk is asked.
@@ -120,7 +129,8 @@ impl Engine {
         let (due, earliest) = watch::channel(parts.store.next_timer()?);
         let (store, entry) = (Arc::clone(&parts.store), parts.entry);
         let writer = Arc::new(watch::Sender::new(Writer::Running));
-        let engine = Self { asks, positions, writer, busy: Arc::clone(&busy), store, entry };
+        let quarantine = Quarantine::default();
+        let engine = Self { asks, positions, writer, quarantine, busy: Arc::clone(&busy), store, entry };
         timers::watch(engine.clone(), Arc::clone(&parts.clock), earliest);
         timers::renew(engine.clone(), Arc::clone(&parts.clock), parts.node.clone());
         Desk::open(parts, engine.clone(), position, due, busy).spawn(inbox);
@@ -145,7 +155,10 @@ impl Engine {
     pub async fn load(&self, run: &RunId) -> Result<Option<Run>, StoreError> {
         let (store, id) = (Arc::clone(&self.store), run.clone());
         let events = blocking(move || store.events(&id, 0)).await?;
-        Ok(fold(run, events))
+        catch(|| fold(run, events)).map_err(|panic| {
+            self.quarantine(run, &panic);
+            StoreError::Other(format!("the events of run {run} cannot be read, because of a bug: {panic}"))
+        })
     }
 
     /// How a run stands that waits to be let in; `None` when it does not.
@@ -187,6 +200,16 @@ impl Engine {
             }
             running
         });
+    }
+
+    /// What happened to a run that is left alone because of a bug; `None` for all others.
+    #[must_use]
+    pub fn quarantined(&self, run: &RunId) -> Option<Arc<str>> {
+        self.quarantine.get(run)
+    }
+
+    pub(crate) fn quarantine(&self, run: &RunId, panic: &str) -> Arc<str> {
+        self.quarantine.add(run, panic)
     }
 
     /// The store, for reading.

@@ -13,6 +13,7 @@ mod handle;
 mod kin;
 mod panics;
 mod ports;
+mod quarantine;
 mod row;
 mod timers;
 

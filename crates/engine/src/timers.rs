@@ -1,9 +1,10 @@
 //! Clocks: due timers become commands, leases of this node are renewed. Decides nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::Command;
+use domain::{Command, RunId};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
@@ -21,8 +22,9 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// Fires due timers, for as long as the engine lives.
 pub(crate) fn watch(engine: Engine, clock: Clock, mut earliest: watch::Receiver<Option<Timestamp>>) {
     spawn_vital(engine.clone(), "timers", async move {
+        let mut broken = HashSet::new();
         loop {
-            if fire_due(&engine, &clock).await.is_err() {
+            if fire_due(&engine, &clock, &mut broken).await.is_err() {
                 return;
             }
             let wait = until_next(&engine, &clock).await;
@@ -34,7 +36,8 @@ pub(crate) fn watch(engine: Engine, clock: Clock, mut earliest: watch::Receiver<
     });
 }
 
-async fn fire_due(engine: &Engine, clock: &Clock) -> Result<(), Refusal> {
+/// `broken` are timers that a bug keeps from firing: they are not tried twice.
+async fn fire_due(engine: &Engine, clock: &Clock, broken: &mut HashSet<(RunId, u64)>) -> Result<(), Refusal> {
     let (store, now) = (Arc::clone(engine.store()), clock());
     let due = match blocking(move || store.due_timers(now, 256)).await {
         Ok(due) => due,
@@ -44,9 +47,13 @@ async fn fire_due(engine: &Engine, clock: &Clock) -> Result<(), Refusal> {
         }
     };
     for timer in due {
+        if broken.contains(&(timer.run.clone(), timer.timer)) {
+            continue;
+        }
         match engine.submit(timer.run.clone(), Command::TimerFired { timer: timer.timer }, None).await {
             Ok(_) | Err(Refusal::Rejected(_)) => {}
             Err(Refusal::Stopped) => return Err(Refusal::Stopped),
+            Err(Refusal::Panicked(_) | Refusal::Quarantined(_)) => drop(broken.insert((timer.run, timer.timer))),
             Err(refusal @ (Refusal::Store(_) | Refusal::ShortIdTaken)) => {
                 tracing::warn!(run = %timer.run, %refusal, "a timer could not fire; trying again");
             }

@@ -16,6 +16,7 @@ use crate::MemoryStore;
 pub struct FaultyStore {
     inner: MemoryStore,
     fault: Mutex<Option<StoreFault>>,
+    headless: Mutex<Option<RunId>>,
 }
 
 /// How writes fail.
@@ -33,6 +34,11 @@ impl FaultyStore {
         *self.fault.lock().expect("no test panics while setting a fault") = Some(fault);
     }
 
+    /// From now on the first event of a run is not told: a log that the core trusts never to see.
+    pub fn lose_first_event(&self, run: &RunId) {
+        *self.headless.lock().expect("no test panics while setting a fault") = Some(run.clone());
+    }
+
     fn fault(&self) -> Option<StoreFault> {
         self.fault.lock().expect("no test panics while reading a fault").clone()
     }
@@ -48,7 +54,11 @@ impl Store for FaultyStore {
     }
 
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
-        self.inner.events(run, after)
+        let mut events = self.inner.events(run, after)?;
+        if self.headless.lock().expect("no test panics while reading a fault").as_ref() == Some(run) {
+            events.retain(|recorded| recorded.sequence > 1);
+        }
+        Ok(events)
     }
 
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
