@@ -39,7 +39,7 @@ mod traced;
 
 pub use app::{App, AppParts, LiveLimits};
 pub use checkup::{findings, good};
-pub use config::{Defaults, SettingsError, Setup, Told};
+pub use config::{AgentsToken, Defaults, SettingsError, Setup, Told};
 pub use gate::TokenFile;
 pub use home::{Home, HomeError};
 pub use http::{openapi, router};

@@ -71,6 +71,21 @@ pub struct Defaults {
     pub skip_clarification: Option<bool>,
     /// Sources of text that others write and the user trusts.
     pub trusted_sources: Vec<String>,
+    /// What the agents' token may name besides all this.
+    pub agents_token: AgentsToken,
+}
+
+/// What a run that is started with the agents' token may name besides the defaults; only the user's file says it.
+#[derive(Debug, Clone, Default)]
+pub struct AgentsToken {
+    /// Playbooks, by name.
+    pub playbooks: Vec<String>,
+    /// Programs, for any role.
+    pub programs: Vec<AgentProgram>,
+    /// Models, for any role.
+    pub models: Vec<ModelName>,
+    /// The highest budget, where it is above the usual one.
+    pub budget: Option<Micros>,
 }
 
 /// A setting that cannot be used.
@@ -114,6 +129,7 @@ impl Setup {
             max_clarification_rounds: own.max_clarification_rounds,
             skip_clarification: own.skip_clarification,
             trusted_sources: own.trusted_sources,
+            agents_token: own.agents_token,
         };
         let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;

@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::direct::DirectFile;
 use super::mcp::McpFile;
 use super::notify::NotifyFile;
-use super::{Defaults, SettingsError, model_list};
+use super::{AgentsToken, Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -38,6 +38,7 @@ pub(super) struct UserFile {
     pub(super) notify: NotifyFile,
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
+    agents_token: AgentsTokenFile,
     /// The file itself, to name lines of it.
     #[serde(skip)]
     pub(super) text: String,
@@ -50,6 +51,16 @@ struct AgentsFile {
     direct: BTreeMap<String, Spanned<DirectFile>>,
     #[serde(flatten)]
     roles: BTreeMap<String, String>,
+}
+
+/// `[agents_token]`: what a run that an agent starts may name besides the defaults.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AgentsTokenFile {
+    playbooks: Vec<String>,
+    programs: Vec<String>,
+    models: Vec<String>,
+    budget_usd: Option<f64>,
 }
 
 /// `[search]`: where agents may look words up on the web.
@@ -181,8 +192,21 @@ impl UserFile {
             let hint = "use `search`, `mcp:NAME`, an address, or `*` for all";
             return Err(refuse(format!("trusted_sources: `{source}` is no source; {hint}")));
         }
+        defaults.agents_token = self.agents_token().map_err(|error| refuse(format!("[agents_token] {error}")))?;
         defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)
+    }
+
+    fn agents_token(&self) -> Result<AgentsToken, String> {
+        let AgentsTokenFile { playbooks, programs, models, budget_usd } = &self.agents_token;
+        let programs = programs.iter().map(|text| text.parse().map_err(|error| format!("programs: {error}")));
+        let models = models.iter().map(|text| text.parse().map_err(|error| format!("models: {error}")));
+        Ok(AgentsToken {
+            playbooks: playbooks.clone(),
+            programs: programs.collect::<Result<_, _>>()?,
+            models: models.collect::<Result<_, _>>()?,
+            budget: money("budget_usd", *budget_usd)?,
+        })
     }
 
     /// Programs that use their own login.

@@ -11,7 +11,7 @@ use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
-use server::{App, AppParts, Defaults, LiveLimits, Notify, People, Place, Setup, TokenFile, router};
+use server::{AgentsToken, App, AppParts, Defaults, LiveLimits, Notify, People, Place, Setup, TokenFile, router};
 use tempfile::TempDir;
 use tokio::sync::{broadcast, watch};
 
@@ -46,6 +46,14 @@ impl Bench {
         Self::over(new_folder(), live, Notify::default()).await
     }
 
+    /// One whose owner lets agents name more than the defaults.
+    pub(crate) async fn with_agents_token(agents_token: AgentsToken) -> Self {
+        let folder = new_folder();
+        let setup = setup(folder.path());
+        let setup = Setup { defaults: Defaults { agents_token, ..setup.defaults }, ..setup };
+        Self::set_up(folder, LiveLimits::default(), setup).await
+    }
+
     /// One that tells.
     pub(crate) async fn telling(notify: Notify) -> Self {
         Self::over(new_folder(), LiveLimits::default(), notify).await
@@ -60,6 +68,12 @@ impl Bench {
     }
 
     async fn over(folder: TempDir, live: LiveLimits, notify: Notify) -> Self {
+        let setup = Setup { notify, ..setup(folder.path()) };
+        Self::set_up(folder, live, setup).await
+    }
+
+    async fn set_up(folder: TempDir, live: LiveLimits, setup: Setup) -> Self {
+        let notify = setup.notify.clone();
         let repository = folder.path().join("repository");
         let store: Arc<dyn Store> = Arc::new(store::Sqlite::open(&folder.path().join("holdpoint.db")).unwrap());
         let engine = Engine::start(Parts {
@@ -81,7 +95,7 @@ impl Bench {
             shelf: Arc::new(actors::Papers(activity.clone())),
             diary: Arc::clone(&diary),
             post: Arc::new(store::Post::open(&folder.path().join("post.db")).unwrap()),
-            setup: Setup { notify: notify.clone(), ..setup(folder.path()) },
+            setup,
             token: TokenFile::new(folder.path().join("token")),
             agent_token: TokenFile::new(folder.path().join("mcp-token")),
             people: People::open(folder.path().join("people.json")).unwrap(),
