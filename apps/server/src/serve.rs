@@ -17,6 +17,7 @@ use wire::{Problem, ServerInfo};
 use crate::App;
 use crate::compose::{Wishes, compose, user};
 use crate::config::{SettingsError, Setup};
+use crate::connections::{ConnectionLimits, accept};
 use crate::home::{Home, HomeError};
 use crate::http::router;
 use crate::people::People;
@@ -249,12 +250,10 @@ async fn until_end(
     last_resort: &LastResort,
 ) -> Result<(), ServeError> {
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = axum::serve(listener, router(app.clone())).with_graceful_shutdown(async {
-        let _ = stopped.await;
-    });
-    let mut serving = tokio::spawn(serving.into_future());
+    let limits = ConnectionLimits::default();
+    let mut serving = tokio::spawn(accept(listener, router(app.clone()), limits, stopped));
     tokio::select! {
-        ended = &mut serving => return ended.map_err(io::Error::other).flatten().map_err(ServeError::System),
+        ended = &mut serving => return ended.map_err(|error| ServeError::System(io::Error::other(error))),
         _ = failure(app.engine.writer()) => {}
         () = signals.any() => tracing::info!("a signal asks for the end"),
         () = nothing_left(app, idle) => tracing::info!("nothing is left to do"),
@@ -264,7 +263,7 @@ async fn until_end(
     let failed = writer_failure(app);
     let grace = if failed.is_some() { GRACE_AFTER_FAILURE } else { GRACE };
     let ended = match tokio::time::timeout(grace, &mut serving).await {
-        Ok(ended) => ended.map_err(io::Error::other).flatten().map_err(ServeError::System),
+        Ok(ended) => ended.map_err(|error| ServeError::System(io::Error::other(error))),
         Err(_) => {
             serving.abort();
             Ok(())

@@ -29,7 +29,7 @@ pub(crate) async fn open(bench: &Bench, query: &str, headers: &[(&'static str, S
     }
 }
 
-async fn watch(bench: &Bench, query: &str) -> Socket {
+pub(crate) async fn watch(bench: &Bench, query: &str) -> Socket {
     open(bench, query, &[("authorization", format!("Bearer {TOKEN}"))]).await.unwrap()
 }
 
