@@ -44,13 +44,23 @@ pub(crate) struct Arguments {
 /// How long a server that started by itself stays with nothing to do.
 const IDLE_MINUTES: u64 = 15;
 
+/// From here on only root reads this process's environment and memory, where keys are: no other program of the same user,
+/// and no core dump. What the server starts is as readable as ever, and is given no key by its environment.
+fn close_to_others() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+}
+
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
+    let closed = close_to_others();
     if arguments.background {
         // Fails only for a process that already leads its group, which then is detached enough.
         let _already_leader = rustix::process::setsid();
     }
     session.home.create()?;
     let telemetry = trace();
+    if let Err(error) = closed {
+        tracing::warn!(%error, "other programs of this user can read the keys in the server's environment");
+    }
     let answer = server::serve(settings(&arguments, session)?).await;
     if let Some(telemetry) = telemetry {
         // Blocks until the last spans are gone.
