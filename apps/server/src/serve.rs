@@ -23,6 +23,7 @@ use crate::http::router;
 use crate::people::People;
 use crate::place::{self, Missing, Place, Proxy};
 use crate::problem::store_problem;
+use crate::retention;
 
 /// Called once the server answers.
 pub type Ready = Box<dyn FnOnce(&ServerInfo) + Send>;
@@ -185,6 +186,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         tracing::warn!(%error, "questions that were left open cannot be read");
     }
     app.begin_telling().await;
+    retention::begin(&app);
     let info = ServerInfo { url: app.url(), pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     home.announce(&info)?;
     if let Some(ready) = settings.ready {

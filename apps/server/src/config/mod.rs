@@ -17,9 +17,11 @@ use std::path::{Path, PathBuf};
 use broker::PriceTable;
 use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
+use jiff::SignedDuration;
 use runner::{DirectAgents, McpServers, Models};
 
 use crate::notify::Notify;
+use crate::retention;
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
@@ -46,6 +48,8 @@ pub struct Setup {
     pub told: Told,
     /// Who is told when something waits or has ended.
     pub notify: Notify,
+    /// How long session folders of ended runs are kept; `None` for ever.
+    pub keep_sessions: Option<SignedDuration>,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -148,7 +152,8 @@ impl Setup {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
         let told = Told::read(home, environment)?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, told, notify })
+        let keep_sessions = retention::keep(user.keep_sessions_days);
+        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, told, notify, keep_sessions })
     }
 }
 

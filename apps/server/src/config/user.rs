@@ -39,6 +39,8 @@ pub(super) struct UserFile {
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
     agents_token: AgentsTokenFile,
+    /// Days after a run's end for which its session folders are kept; 0 for ever.
+    pub(super) keep_sessions_days: Option<u32>,
     /// The file itself, to name lines of it.
     #[serde(skip)]
     pub(super) text: String,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{answer, sample};
+use crate::common::{Bench, answer, sample};
 use reqwest::Method;
 use serde_json::{Value, json};
-use server::{ServeError, Settings, serve};
+use server::{ServeError, Settings, remove_old_sessions, serve};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wire::ServerInfo;
@@ -126,4 +126,31 @@ async fn a_server_with_a_live_client_does_not_end() {
     tokio::time::timeout(Duration::from_secs(2), &mut serving).await.expect_err("somebody watches");
     drop(socket);
     tokio::time::timeout(Duration::from_secs(30), serving).await.expect("it ends").unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_folders_go_a_while_after_their_run_and_nothing_else_does() {
+    let bench = Bench::start().await;
+    let home = bench.folder.path();
+    let waits = bench.run_until("add a page", "awaiting_approval").await;
+    let over = bench.run_until("add another page", "awaiting_approval").await;
+    let [waits, over] = [&waits, &over].map(|run| run["id"].as_str().unwrap().to_owned());
+    let precious = home.join("precious");
+    std::fs::create_dir_all(&precious).unwrap();
+    for id in [&waits, &over] {
+        let session = home.join("runs").join(id).join("sessions/planner-1");
+        std::fs::create_dir_all(&session).unwrap();
+        std::os::unix::fs::symlink(&precious, session.join("output")).unwrap();
+    }
+    bench.post(&format!("/api/runs/{over}/cancel"), &json!({})).await;
+    bench.wait_for(&over, |run| run["completedAt"].is_string()).await;
+    while !bench.engine.store().outbox(Some(&over.parse().unwrap())).unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let sweep = |before: jiff::Timestamp| remove_old_sessions(bench.engine.store().as_ref(), home, before).unwrap();
+    let now = jiff::Timestamp::now();
+    assert_eq!(sweep(now - jiff::SignedDuration::from_hours(24)), 0, "it ended just now");
+    assert_eq!(sweep(now + jiff::SignedDuration::from_hours(24)), 1);
+    assert!(!home.join("runs").join(&over).exists() && precious.is_dir());
+    assert!(home.join("runs").join(&waits).join("sessions/planner-1").is_dir(), "it waits for a person");
 }

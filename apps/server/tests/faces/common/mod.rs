@@ -259,6 +259,7 @@ fn setup(home: &Path) -> Setup {
         direct: runner::DirectAgents::default(),
         told: server::Told::default(),
         notify: Notify::default(),
+        keep_sessions: None,
     }
 }
 
