@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use domain::RunId;
 use engine::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};
@@ -62,6 +63,17 @@ pub(crate) fn of_run(connection: &Connection, run: i64, sequence: u64) -> Result
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
     let found = statement.query_row(params![run, int(sequence)], |row| row.get(0)).optional().map_err(fault)?;
     Ok(Hash::read(found.flatten()))
+}
+
+/// The same for whoever compares it with what was written down elsewhere.
+pub(crate) fn told(connection: &Connection, run: &RunId, sequence: u64) -> Result<Option<String>, StoreError> {
+    let sql = "SELECT run_hash FROM workflow_events
+        WHERE run = (SELECT number FROM workflow_runs WHERE id = ?1) AND sequence = ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let found =
+        statement.query_row(params![run.as_str(), int(sequence)], |row| row.get(0)).optional().map_err(fault)?;
+    let hash: Option<Vec<u8>> = found.flatten();
+    Ok(hash.map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
 }
 
 /// The hash of the log at its newest event.
