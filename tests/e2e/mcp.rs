@@ -98,10 +98,17 @@ async fn events(product: &Product, run: &str) -> Vec<Value> {
     product.get(&format!("/api/runs/{run}/events")).await.unwrap().1.as_array().unwrap().clone()
 }
 
+/// A server whose owner lets agents name the scripted model.
+async fn start(world: &World) -> Product {
+    let listed = "[agents_token]\nmodels = [\"scripted/story\"]\n";
+    std::fs::write(world.home().join("config.toml"), listed).unwrap();
+    Product::start(&world.home(), &BTreeMap::new()).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_task_is_created_and_watched_over_mcp_and_decided_only_with_the_right_to() {
     let world = World::new(STORY).unwrap();
-    let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
+    let product = start(&world).await;
     let agent = Orchestrator::start(&world, &[]).await;
 
     let task =
@@ -182,7 +189,7 @@ input = { questions = [{ question = "Which colour?" }] }
 #[tokio::test]
 async fn the_server_may_be_killed_while_an_agent_watches() {
     let world = World::new(SLOW).unwrap();
-    let product = Product::start(&world.home(), &BTreeMap::new()).await.unwrap();
+    let product = start(&world).await;
     let agent = Orchestrator::start(&world, &[]).await;
     let task = json!({"summary": "Add a login", "context": "1. Write login.txt", "models": {"*": "scripted/story"}});
     let id = agent.call("create_task", task).await.unwrap()["id"].as_str().unwrap().to_owned();

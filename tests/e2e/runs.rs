@@ -103,6 +103,29 @@ fn processes_of(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn history_that_was_edited_and_chained_anew_does_not_fit_its_record_in_git() {
+    let world = World::new(&story("mkdir notes && echo x > notes/x")).unwrap();
+    let product = start(&world).await;
+    let run = product.run(None, &body(&world, "Leave a note")).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    let view = product.until(id, |view| view["completedAt"].is_string()).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    product.stop().await.unwrap();
+    let output = command(&world.repository(), &world.home(), &["--json", "verify"]).await.unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["records"], &found["found"]), (&json!(1), &json!([])), "{found}");
+    // Whoever does this knows how the chain is made: the database is chained anew over what they wrote.
+    let database = rusqlite::Connection::open(world.home().join("holdpoint.db")).unwrap();
+    let edit = "UPDATE workflow_events SET timestamp = timestamp - 1 WHERE sequence = 2;
+        ALTER TABLE workflow_events DROP COLUMN run_hash; ALTER TABLE workflow_events DROP COLUMN log_hash;
+        PRAGMA user_version = 3;";
+    database.execute_batch(edit).unwrap();
+    drop(database);
+    let found = verify(&world).await;
+    assert!(found.contains("is not the one that its record in git is of"), "{found}");
+}
+
+#[tokio::test]
 async fn a_hostile_workspace_runs_no_code_outside_and_changes_nothing_outside() {
     let attack = "mkdir -p notes && echo x > notes/a.txt
         rm -rf .git && git init -q . && git config core.fsmonitor 'touch /tmp/canary-fsmonitor-HP; false'

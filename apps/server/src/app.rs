@@ -226,7 +226,11 @@ impl App {
     /// The run itself, by a unique beginning of its id.
     pub(crate) async fn load(&self, given: &str) -> Result<domain::Run, Failure> {
         let id = self.find(given).await?;
-        let run = self.engine.load(&id).await?;
+        let loaded = self.engine.load(&id).await;
+        if let Some(report) = self.engine.quarantined(&id) {
+            return Err(Failure::quarantined(&report));
+        }
+        let run = loaded?;
         run.ok_or_else(|| Failure::bug(format!("run {id} has a row and no events")))
     }
 }

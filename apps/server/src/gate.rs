@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
@@ -19,6 +20,7 @@ use subtle::ConstantTimeEq as _;
 use wire::Fault;
 
 use crate::App;
+use crate::connections::Peer;
 use crate::pages;
 use crate::people::Mark;
 use crate::problem::Failure;
@@ -59,6 +61,9 @@ impl TokenFile {
         !token.is_empty() && bool::from(same)
     }
 }
+
+/// How long a body may take where the connection says nothing else.
+const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// Name of the cookie a browser is logged in with.
 pub(crate) const COOKIE: &str = "holdpoint";
@@ -118,8 +123,15 @@ async fn admit(app: &App, request: Request) -> Result<Request, Failure> {
     if length.is_some_and(|length| length > MAX_BODY) {
         return Err(too_large());
     }
-    let bytes = to_bytes(body, MAX_BODY).await.map_err(|_| too_large())?;
+    let time = parts.extensions.get::<Peer>().map_or(BODY_TIME, |peer| peer.body);
+    let reading = tokio::time::timeout(time, to_bytes(body, MAX_BODY)).await;
+    let bytes = reading.map_err(|_| too_slow())?.map_err(|_| too_large())?;
     Ok(Request::from_parts(parts, Body::from(bytes)))
+}
+
+fn too_slow() -> Failure {
+    let message = "the body of the request did not come in time";
+    Failure::new(Fault::User, "too_slow", message, "send it again, over a connection that holds")
 }
 
 /// The one change for which nobody has to be known: it is how a browser becomes known.

@@ -17,7 +17,9 @@ use wire::Fault;
 use crate::App;
 use crate::gate::MAX_BODY;
 use crate::problem::Failure;
-use crate::scope::Caller;
+use crate::scope::{Caller, Scope};
+
+const KEY: &str = "idempotency-key";
 
 /// Says that an answer was given before.
 const REPLAYED: &str = "idempotency-replayed";
@@ -80,8 +82,17 @@ fn keyed(request: &Request) -> Result<Option<Keyed>, Failure> {
     let (Some(caller), Some(key), true) = (caller, key(request.headers())?, *request.method() == Method::POST) else {
         return Ok(None);
     };
-    let keyed = Keyed { caller: caller.name.to_string(), route, key: key.to_owned() };
+    let keyed = Keyed { caller: caller_of(caller), route, key: key.to_owned() };
     Ok(Some(keyed).filter(|keyed| !UNKEYED.contains(&keyed.route.as_str())))
+}
+
+/// Who asks, so that no two share keys: the agents' token speaks under its owner's name.
+fn caller_of(caller: &Caller) -> String {
+    match caller.scope {
+        Scope::Owner | Scope::User(_) => caller.name.to_string(),
+        // A space is in no name.
+        Scope::Agent => format!("{} agent", caller.name),
+    }
 }
 
 /// The second name of a route is the same route.
@@ -90,9 +101,15 @@ fn route(path: &str) -> String {
     path.strip_prefix("/api/workflows").map_or_else(|| path.to_owned(), |rest| format!("/api/runs{rest}"))
 }
 
+/// The key as the engine sees it: the engine knows neither callers nor bodies, and keeps keys for ever.
+fn scoped(Keyed { caller, route, key }: &Keyed, said: &str) -> HeaderValue {
+    let whole = serde_json::json!([caller, route, said, key]).to_string();
+    HeaderValue::from_str(&digest(whole.as_bytes())).expect("hexadecimal digits fit a header")
+}
+
 /// The client's key.
 pub(crate) fn key(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get(KEY) else { return Ok(None) };
     let usable = value.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 200);
     usable.map(Some).ok_or_else(|| {
         let message = "the Idempotency-Key is not usable";
@@ -101,13 +118,14 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
 }
 
 async fn answered(app: App, keyed: Keyed, request: Request, next: Next) -> Result<Response, Failure> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let bytes = to_bytes(body, MAX_BODY).await.map_err(|_| Failure::bug("the body was read before"))?;
     let Some(turn) = app.answering.enter(&keyed) else {
         let message = "a request with this Idempotency-Key is being answered";
         return Err(Failure::new(Fault::Conflict, "key_in_use", message, "ask again in a moment").retry_after(1));
     };
     let (asked, said) = (keyed.clone(), digest(&bytes));
+    parts.headers.insert(KEY, scoped(&keyed, &said));
     let known = post(&app, move |post| post.begin(&asked, &said, Timestamp::now())).await?;
     match known {
         Known::Answered(status, Some(body)) => return Ok(replay(status, body)),

@@ -52,6 +52,14 @@ impl Failure {
         Self::new(Fault::World, "server_stopping", "the server is stopping", hint).retry_after(1)
     }
 
+    /// A run on which nothing can be decided because of a bug.
+    pub(crate) fn quarantined(report: &str) -> Self {
+        let message = format!("this run is in quarantine: Holdpoint fails whenever it works on it: {report}");
+        let hint = "nothing of it is lost and other runs go on; please report it with the server's log, then start the \
+                    server anew, which tries again";
+        Self::new(Fault::Bug, "run_quarantined", message, hint)
+    }
+
     pub(crate) fn bug(message: impl Into<String>) -> Self {
         Self::new(Fault::Bug, "bug", message, "this should not happen; please report it with the server's log")
     }
@@ -125,6 +133,12 @@ impl From<Refusal> for Failure {
                 Self::new(Fault::World, "id_taken", message, "ask again").retry_after(1)
             }
             Refusal::Stopped => Self::stopping(),
+            Refusal::Panicked(panic) => {
+                let message = format!("Holdpoint failed while it decided on this: {panic}");
+                let hint = "nothing was changed but that the run waits for you; please report it with the server's log";
+                Self::new(Fault::Bug, "bug", message, hint)
+            }
+            Refusal::Quarantined(report) => Self::quarantined(&report),
         }
     }
 }

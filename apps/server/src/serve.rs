@@ -4,29 +4,39 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use engine::StoreError;
+use engine::{StoreError, Writer};
 use jiff::{SignedDuration, Timestamp};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use wire::{Problem, ServerInfo};
 
 use crate::App;
 use crate::compose::{Wishes, compose, user};
 use crate::config::{SettingsError, Setup};
+use crate::connections::{ConnectionLimits, accept};
 use crate::home::{Home, HomeError};
 use crate::http::router;
 use crate::people::People;
 use crate::place::{self, Missing, Place, Proxy};
 use crate::problem::store_problem;
+use crate::retention;
 
 /// Called once the server answers.
 pub type Ready = Box<dyn FnOnce(&ServerInfo) + Send>;
 
+/// Called as soon as the server begins to end, once or more often. It sees to it that the process ends even if something
+/// in it hangs, and returns at once.
+pub type LastResort = Arc<dyn Fn() + Send + Sync>;
+
 /// How long requests in flight may take once the server stops.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The same once nothing can be written any more: changes are refused, and only reads are left to finish.
+const GRACE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// What a server is started with.
 pub struct Settings {
@@ -44,6 +54,8 @@ pub struct Settings {
     pub agents: usize,
     /// Called once the server answers.
     pub ready: Option<Ready>,
+    /// Called when the server begins to end.
+    pub last_resort: Option<LastResort>,
     /// Our own program, to start supervisors with.
     pub program: PathBuf,
     /// The process's environment: nothing here reads it by itself.
@@ -82,6 +94,9 @@ pub enum ServeError {
     /// The database.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// The writer failed: what it wrote last is unknown until the database is opened anew.
+    #[error("the server ended because nothing could be written any more: {0}")]
+    Writer(Arc<str>),
     /// The system does not let us.
     #[error("the server cannot go on: {0}")]
     System(io::Error),
@@ -124,6 +139,11 @@ impl ServeError {
                 "start it without `--listen` and `--behind-proxy`, and let people in with `holdpoint user add`",
             ),
             Self::Store(error) => return store_problem(error),
+            Self::Writer(_) => (
+                "writer_failed",
+                "nothing that was acknowledged is lost: the next command starts a server that reads the database anew; if \
+                 it fails again, look at the system's log for disk errors",
+            ),
             Self::System(_) => ("system", "see the message; the server's log may say more"),
         };
         Problem { code: code.to_owned(), message: self.to_string(), hint: hint.to_owned(), field: None }
@@ -160,20 +180,47 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     };
     // Blocks for as long as the database takes to open; there is nobody else to serve yet.
     let app = compose(&home, wishes)?;
+    let last_resort = settings.last_resort.unwrap_or_else(|| Arc::new(|| {}));
+    watch_writer(app.engine.writer(), Arc::clone(&last_resort)).map_err(ServeError::System)?;
     if let Err(error) = app.channels.recover() {
         tracing::warn!(%error, "questions that were left open cannot be read");
     }
     app.begin_telling().await;
+    retention::begin(&app);
     let info = ServerInfo { url: app.url(), pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
     home.announce(&info)?;
     if let Some(ready) = settings.ready {
         ready(&info);
     }
     tracing::info!(url = %info.url, "serving");
-    let served = until_end(&app, listener, signals, settings.idle_exit).await;
-    app.engine.stop().await;
+    let end = until_end(&app, listener, signals, settings.idle_exit, &last_resort).await;
+    // The writer may hang in a system call; the last resort then ends the process.
+    if tokio::time::timeout(GRACE, app.engine.stop()).await.is_err() {
+        tracing::warn!("the writer does not end; the process ends without it");
+    }
     home.withdraw(&info);
-    served.map_err(ServeError::System)
+    end
+}
+
+/// Calls the last resort from a thread of its own when the writer fails: no task needs to be polled for it.
+fn watch_writer(writer: watch::Receiver<Writer>, last_resort: LastResort) -> io::Result<()> {
+    let runtime = tokio::runtime::Handle::current();
+    let watch = move || {
+        // Polled on this thread, and a watch channel needs no timer and no reactor.
+        if runtime.block_on(failure(writer)).is_some() {
+            last_resort();
+        }
+    };
+    std::thread::Builder::new().name("writer-watch".to_owned()).spawn(watch).map(drop)
+}
+
+/// Why the writer failed; `None` once it stopped as it was asked to.
+async fn failure(mut writer: watch::Receiver<Writer>) -> Option<Arc<str>> {
+    let ended = writer.wait_for(|state| *state != Writer::Running).await;
+    match ended.as_deref() {
+        Ok(Writer::Failed(reason)) => Some(Arc::clone(reason)),
+        Ok(Writer::Running | Writer::Stopped) | Err(_) => None,
+    }
 }
 
 fn wished_port(settings: &Settings) -> Result<u16, SettingsError> {
@@ -197,24 +244,40 @@ async fn listen(ip: IpAddr, port: u16) -> Result<TcpListener, ServeError> {
     })
 }
 
-async fn until_end(app: &App, listener: TcpListener, mut signals: Signals, idle: Option<Duration>) -> io::Result<()> {
+async fn until_end(
+    app: &App,
+    listener: TcpListener,
+    mut signals: Signals,
+    idle: Option<Duration>,
+    last_resort: &LastResort,
+) -> Result<(), ServeError> {
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = axum::serve(listener, router(app.clone())).with_graceful_shutdown(async {
-        let _ = stopped.await;
-    });
-    let mut serving = tokio::spawn(serving.into_future());
+    let limits = ConnectionLimits::default();
+    let mut serving = tokio::spawn(accept(listener, router(app.clone()), limits, stopped));
     tokio::select! {
-        ended = &mut serving => return ended.map_err(io::Error::other)?,
+        ended = &mut serving => return ended.map_err(|error| ServeError::System(io::Error::other(error))),
+        _ = failure(app.engine.writer()) => {}
         () = signals.any() => tracing::info!("a signal asks for the end"),
         () = nothing_left(app, idle) => tracing::info!("nothing is left to do"),
     }
+    last_resort();
     let _ = stop.send(());
-    match tokio::time::timeout(GRACE, &mut serving).await {
-        Ok(ended) => ended.map_err(io::Error::other)?,
+    let failed = writer_failure(app);
+    let grace = if failed.is_some() { GRACE_AFTER_FAILURE } else { GRACE };
+    let ended = match tokio::time::timeout(grace, &mut serving).await {
+        Ok(ended) => ended.map_err(|error| ServeError::System(io::Error::other(error))),
         Err(_) => {
             serving.abort();
             Ok(())
         }
+    };
+    failed.map_or(ended, |reason| Err(ServeError::Writer(reason)))
+}
+
+fn writer_failure(app: &App) -> Option<Arc<str>> {
+    match &*app.engine.writer().borrow() {
+        Writer::Failed(reason) => Some(Arc::clone(reason)),
+        Writer::Running | Writer::Stopped => None,
     }
 }
 

@@ -19,6 +19,7 @@ async fn sigterm_ends_the_server_and_takes_its_word_back() {
         idle_exit: None,
         agents: 1,
         ready: Some(Box::new(move |info| tell.send(info.clone()).unwrap())),
+        last_resort: None,
         program: "/nonexistent".into(),
         environment: BTreeMap::new(),
     };

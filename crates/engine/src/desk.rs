@@ -5,16 +5,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use domain::{Command, Ctx, EffectId, Rejection, Report, Run, RunId, decide, evolve};
+use domain::{Command, Ctx, EffectId, Recorded, Rejection, Report, Run, RunId, decide, evolve};
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::flights::Flights;
 use crate::handle::{Ask, fold};
+use crate::panics::catch;
 use crate::timers::LEASE;
 use crate::{
     Append, Appended, Batch, Clock, CommandKey, Committed, Engine, EntryRule, Fence, Lease, LeaseWish, Leased, NodeId,
-    Parts, Receipt, Refusal, Row, Store, StoreError, TimerChange, Weight,
+    Parts, Receipt, Refusal, Row, Store, StoreError, TimerChange, Weight, quarantine,
 };
 
 // One fsync for at most so many commands: more would make the first of them wait too long.
@@ -59,6 +60,8 @@ struct Pending {
 }
 
 enum Reply {
+    /// The command is the desk's own.
+    Nobody,
     Submit(oneshot::Sender<Result<Receipt, Refusal>>),
     Report(oneshot::Sender<Result<(), StoreError>>),
 }
@@ -67,14 +70,25 @@ impl Reply {
     // The asker may have left; what was recorded stands.
     fn send(self, result: Result<Receipt, Refusal>) {
         match self {
+            Self::Nobody => {}
             Self::Submit(reply) => drop(reply.send(result)),
             Self::Report(reply) => drop(reply.send(match result {
-                Ok(_) | Err(Refusal::Rejected(_) | Refusal::ShortIdTaken | Refusal::Stopped) => Ok(()),
+                Ok(_)
+                | Err(
+                    Refusal::Rejected(_)
+                    | Refusal::ShortIdTaken
+                    | Refusal::Stopped
+                    | Refusal::Panicked(_)
+                    | Refusal::Quarantined(_),
+                ) => Ok(()),
                 Err(Refusal::Store(error)) => Err(error),
             })),
         }
     }
 }
+
+/// What a command leads to, or why it is not taken.
+type Planned = Result<(Append, Arc<Run>, Vec<Leased>), Refusal>;
 
 type NewEffect = (u32, domain::Effect, Option<Lease>);
 
@@ -83,6 +97,31 @@ struct Decided {
     pending: Pending,
     after: Arc<Run>,
     starts: Vec<Leased>,
+}
+
+/// What the core makes of one command. Everything in it may panic, and nothing of the desk is touched meanwhile.
+struct Step {
+    recorded: Vec<Recorded>,
+    after: Run,
+    row: Row,
+    timer: TimerChange,
+}
+
+impl Step {
+    fn take(before: &Run, command: &Command, now: Timestamp) -> Result<Self, Rejection> {
+        let events = decide(before, command.clone(), &Ctx { now })?;
+        let mut after = before.clone();
+        let mut recorded = Vec::with_capacity(events.len());
+        for event in events {
+            let sequence = after.version + 1;
+            let at = command.time_of(sequence).unwrap_or(now);
+            let next = Recorded { sequence, at, event };
+            after = evolve(after, &next);
+            recorded.push(next);
+        }
+        let (row, timer) = (Row::of(&after), timer_change(before, &after));
+        Ok(Self { recorded, after, row, timer })
+    }
 }
 
 /// A command that is refused if what was decided before it is stored.
@@ -122,17 +161,12 @@ impl Desk {
 
     pub(crate) fn spawn(mut self, mut inbox: mpsc::Receiver<Ask>) {
         let work = move || {
-            self.process(Vec::new());
-            while let Some(first) = inbox.blocking_recv() {
-                let mut asks = vec![first];
-                while asks.len() < MAX_BATCH
-                    && let Ok(ask) = inbox.try_recv()
-                {
-                    asks.push(ask);
-                }
-                if !self.take(asks) {
-                    break;
-                }
+            let engine = self.engine.clone();
+            // The state behind a panic is not known to be whole: it is dropped, and the process ends.
+            let ended = catch(|| self.work(&mut inbox));
+            match ended {
+                Ok(()) => engine.stopped(),
+                Err(panic) => engine.fail(&format!("a bug in the writer: {panic}")),
             }
             self.flights.ground();
         };
@@ -140,8 +174,28 @@ impl Desk {
         thread.expect("a process that cannot start one thread cannot run at all");
     }
 
+    fn work(&mut self, inbox: &mut mpsc::Receiver<Ask>) {
+        if !self.process(Vec::new()) {
+            return;
+        }
+        while let Some(first) = inbox.blocking_recv() {
+            let mut asks = vec![first];
+            while asks.len() < MAX_BATCH
+                && let Ok(ask) = inbox.try_recv()
+            {
+                asks.push(ask);
+            }
+            if !self.take(asks) {
+                return;
+            }
+        }
+    }
+
     /// Handles one round of asks; `false` ends the desk.
     fn take(&mut self, asks: Vec<Ask>) -> bool {
+        if self.engine.has_failed() {
+            return false;
+        }
         let mut pending = Vec::with_capacity(asks.len());
         let mut stop = None;
         for ask in asks {
@@ -222,6 +276,10 @@ impl Desk {
             if matches!(answer, Err(Refusal::Rejected(_))) && self.forget_old(&one.run) {
                 answer = self.decide_one(&one, now, &mut heavy, &mut light);
             }
+            let (one, answer) = match answer {
+                Err(Refusal::Panicked(panic)) => self.contain(one, &panic, now, &mut heavy, &mut light),
+                answer => (one, answer),
+            };
             match answer {
                 Ok((append, after, starts)) => {
                     self.hot.insert(one.run.clone(), Arc::clone(&after));
@@ -236,6 +294,43 @@ impl Desk {
         }
         batch.lease = self.wish(now, heavy, light);
         (decided, rejected, batch)
+    }
+
+    /// A panic while deciding ends that command and no more: what the run was told is replaced by a word that makes it
+    /// wait for a person, and where not even that can be decided the run is left alone from here on.
+    fn contain(
+        &mut self,
+        one: Pending,
+        panic: &str,
+        now: Timestamp,
+        heavy: &mut usize,
+        light: &mut usize,
+    ) -> (Pending, Planned) {
+        tracing::error!(run = %one.run, panic, "a bug: a command could not be decided; the run is made to wait");
+        let refusal = Refusal::Panicked(panic.into());
+        for (command, fence) in quarantine::stand_ins(&one.command, one.fence, panic) {
+            let stand_in = Pending { run: one.run.clone(), command, key: None, fence, reply: Reply::Nobody };
+            match self.decide_one(&stand_in, now, heavy, light) {
+                Ok(planned) if fence.is_some() => return (Pending { command: stand_in.command, ..one }, Ok(planned)),
+                Ok(planned) => {
+                    if let Some(fence) = one.fence {
+                        self.flights.land_fenced(&one.run, fence.number, fence.epoch);
+                    }
+                    one.reply.send(Err(refusal));
+                    return (stand_in, Ok(planned));
+                }
+                // It waits for a person already, or has ended.
+                Err(Refusal::Rejected(_)) => return (one, Err(refusal)),
+                Err(Refusal::Panicked(_)) => {}
+                Err(other) => return (one, Err(other)),
+            }
+        }
+        let report = self.engine.quarantine(&one.run, panic);
+        self.hot.remove(&one.run);
+        if let Some(number) = self.flights.number(&one.run) {
+            self.flights.land(&one.run, number);
+        }
+        (one, Err(Refusal::Quarantined(report)))
     }
 
     /// Forgets a run that another process has moved on since; a no must not rest on what is no longer so.
@@ -270,24 +365,10 @@ impl Desk {
         }
     }
 
-    fn decide_one(
-        &mut self,
-        one: &Pending,
-        now: Timestamp,
-        heavy: &mut usize,
-        light: &mut usize,
-    ) -> Result<(Append, Arc<Run>, Vec<Leased>), Refusal> {
+    fn decide_one(&mut self, one: &Pending, now: Timestamp, heavy: &mut usize, light: &mut usize) -> Planned {
         let before = self.find(&one.run)?;
-        let events = decide(&before, one.command.clone(), &Ctx { now })?;
-        let mut after = (*before).clone();
-        let mut recorded = Vec::with_capacity(events.len());
-        for event in events {
-            let sequence = after.version + 1;
-            let at = one.command.time_of(sequence).unwrap_or(now);
-            let next = domain::Recorded { sequence, at, event };
-            after = evolve(after, &next);
-            recorded.push(next);
-        }
+        let step = catch(|| Step::take(&before, &one.command, now)).map_err(|panic| Refusal::Panicked(panic.into()))?;
+        let Step { recorded, after, row, timer } = step?;
         let removed: Vec<u32> = gone(&before, &after);
         if !removed.is_empty() && after.open_effects.keys().any(|open| *open <= before.effects_requested) {
             // What the run wished for earlier has its turn now.
@@ -305,7 +386,6 @@ impl Desk {
         if self.queue == Queue::Blocked && may_let_in(&before, &after) {
             self.queue = Queue::Open;
         }
-        let row = Row::of(&after);
         let (added, starts) = self.plan_starts(&row, &before, &after, &removed, now, heavy, light);
         let append = Append {
             run: one.run.clone(),
@@ -314,7 +394,7 @@ impl Desk {
             added,
             removed,
             fence: one.fence,
-            timer: timer_change(&before, &after),
+            timer,
             row: Some(row),
             key: one.key.clone(),
         };
@@ -447,6 +527,8 @@ impl Desk {
                 self.hot.insert(leased.id.run.clone(), Arc::clone(&run));
                 self.flights.start(leased, run, self.engine.clone());
             }
+            // It is left alone until the next start; its lease is renewed with the others.
+            Err(Refusal::Quarantined(_)) => {}
             // The lease is ours and is renewed with the others, so nobody else would ever take it up.
             Err(refusal) => {
                 tracing::warn!(effect = %leased.id, %refusal, "a leased effect's run cannot be read; trying again");
@@ -458,6 +540,9 @@ impl Desk {
     /// Nothing was written: everybody is told, and what was only in memory is forgotten.
     fn failed(&mut self, decided: Vec<Decided>, rejected: Vec<Rejected>, error: &StoreError) -> bool {
         tracing::error!(%error, "a transaction failed");
+        if error.is_fatal() {
+            self.engine.fail(&error.to_string());
+        }
         for one in decided {
             self.hot.remove(&one.pending.run);
             one.pending.reply.send(Err(Refusal::Store(error.clone())));
@@ -471,7 +556,7 @@ impl Desk {
     /// A no may rest on what was decided just before it in the same batch: it counts once that is stored.
     fn reject(&mut self, rejected: Vec<Rejected>) {
         for Rejected { run, fence, reply, refusal } in rejected {
-            if let (Some(fence), Refusal::Rejected(_)) = (fence, &refusal) {
+            if let (Some(fence), Refusal::Rejected(_) | Refusal::Panicked(_)) = (fence, &refusal) {
                 // Somebody else reported it, or it was taken back: nothing of it is in the air any more.
                 self.flights.land_fenced(&run, fence.number, fence.epoch);
             }
@@ -479,12 +564,18 @@ impl Desk {
         }
     }
 
-    fn find(&self, id: &RunId) -> Result<Arc<Run>, StoreError> {
+    fn find(&self, id: &RunId) -> Result<Arc<Run>, Refusal> {
+        if let Some(report) = self.engine.quarantined(id) {
+            return Err(Refusal::Quarantined(report));
+        }
         if let Some(run) = self.hot.get(id) {
             return Ok(Arc::clone(run));
         }
         let events = self.store.events(id, 0)?;
-        Ok(Arc::new(fold(id, events).unwrap_or_else(|| Run::unopened(id.clone()))))
+        match catch(|| fold(id, events)) {
+            Ok(run) => Ok(Arc::new(run.unwrap_or_else(|| Run::unopened(id.clone())))),
+            Err(panic) => Err(Refusal::Quarantined(self.engine.quarantine(id, &panic))),
+        }
     }
 
     /// A rejected command whose key was taken before is a repeat, not a refusal.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::{Command, EffectId, PursuitReport, Run, RunId, SpendReport, TaintReport};
+use domain::{Command, EffectId, Outcome, PursuitReport, Run, RunId, SpendReport, TaintReport};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::{Instrument as _, Span};
 
 use crate::handle::Refusal;
+use crate::panics::catch_async;
 use crate::{EffectRunner, Engine, Job, Leased, PursuitSink, Slots, SpendSink, TaintSink, Weight, boundary, kin};
 
 /// The effects in the air.
@@ -147,16 +148,31 @@ async fn fly(runner: Arc<dyn EffectRunner>, job: Job, epoch: u64, engine: Engine
     let word = job.effect.word();
     tracing::debug!(effect = %id, word, "effect starts");
     boundary("effect.before");
-    let outcome = match kin::run(&engine, &job).await {
-        Some(outcome) => outcome,
-        None => runner.run(job).await,
+    let work = async {
+        match kin::run(&engine, &job).await {
+            Some(outcome) => outcome,
+            None => runner.run(job).await,
+        }
     };
+    // Whatever a panic left half done is found by the next try, as after a crash.
+    let outcome = catch_async(work).await.unwrap_or_else(|panic| {
+        tracing::error!(effect = %id, word, panic, "a bug: an effect panicked, and counts as failed");
+        let hint = "this is a bug; please report it with the server's log, and try again";
+        Outcome::Failed { message: format!("Holdpoint failed during `{word}`: {panic}"), hint: Some(hint.to_owned()) }
+    });
     boundary("effect.after");
     tracing::debug!(effect = %id, word, outcome = outcome.word(), "effect ended");
     Span::current().record("outcome", outcome.word());
     loop {
         match engine.report(&id, epoch, &outcome).await {
-            Ok(()) | Err(Refusal::Stopped | Refusal::Rejected(_) | Refusal::ShortIdTaken) => return,
+            Ok(())
+            | Err(
+                Refusal::Stopped
+                | Refusal::Rejected(_)
+                | Refusal::ShortIdTaken
+                | Refusal::Panicked(_)
+                | Refusal::Quarantined(_),
+            ) => return,
             Err(Refusal::Store(error)) => {
                 tracing::warn!(effect = %id, %error, "a report could not be stored; trying again");
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -187,7 +203,14 @@ fn taint_sink(engine: Engine, run: RunId) -> TaintSink {
 async fn deliver(engine: Engine, run: RunId, command: Command, what: &str) {
     loop {
         match engine.submit(run.clone(), command.clone(), None).await {
-            Ok(_) | Err(Refusal::Rejected(_) | Refusal::Stopped | Refusal::ShortIdTaken) => return,
+            Ok(_)
+            | Err(
+                Refusal::Rejected(_)
+                | Refusal::Stopped
+                | Refusal::ShortIdTaken
+                | Refusal::Panicked(_)
+                | Refusal::Quarantined(_),
+            ) => return,
             Err(Refusal::Store(error)) => {
                 tracing::warn!(%run, %error, "{what} could not be stored; trying again");
                 tokio::time::sleep(Duration::from_secs(1)).await;

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::desk::Desk;
+use crate::panics::catch;
+use crate::quarantine::Quarantine;
 use crate::{CommandKey, EffectRunner, EntryRule, NodeId, QueueState, Store, StoreError, timers};
 
 /// Tells the time.
@@ -40,11 +42,24 @@ pub struct Slots {
     pub light: usize,
 }
 
+/// State of the writer thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    /// Takes commands.
+    Running,
+    /// Was asked to end.
+    Stopped,
+    /// Ended by itself, for this reason: what it wrote last is unknown, so the process must end and start anew.
+    Failed(Arc<str>),
+}
+
 /// The door to all runs.
 #[derive(Clone)]
 pub struct Engine {
     asks: mpsc::Sender<Ask>,
     positions: watch::Receiver<u64>,
+    writer: Arc<watch::Sender<Writer>>,
+    quarantine: Quarantine,
     busy: Arc<AtomicUsize>,
     store: Arc<dyn Store>,
     entry: EntryRule,
@@ -74,6 +89,12 @@ pub enum Refusal {
     /// The engine has stopped.
     #[error("the engine has stopped")]
     Stopped,
+    /// A bug kept the command from being decided; the run waits for a person.
+    #[error("a bug kept it from being decided: {0}")]
+    Panicked(Arc<str>),
+    /// A bug keeps every command of the run from being decided; it is left alone until the server starts anew.
+    #[error("the run is in quarantine, because of a bug: {0}")]
+    Quarantined(Arc<str>),
 }
 
 /// What the desk is asked.
@@ -107,7 +128,9 @@ impl Engine {
         let busy = Arc::new(AtomicUsize::new(0));
         let (due, earliest) = watch::channel(parts.store.next_timer()?);
         let (store, entry) = (Arc::clone(&parts.store), parts.entry);
-        let engine = Self { asks, positions, busy: Arc::clone(&busy), store, entry };
+        let writer = Arc::new(watch::Sender::new(Writer::Running));
+        let quarantine = Quarantine::default();
+        let engine = Self { asks, positions, writer, quarantine, busy: Arc::clone(&busy), store, entry };
         timers::watch(engine.clone(), Arc::clone(&parts.clock), earliest);
         timers::renew(engine.clone(), Arc::clone(&parts.clock), parts.node.clone());
         Desk::open(parts, engine.clone(), position, due, busy).spawn(inbox);
@@ -132,13 +155,61 @@ impl Engine {
     pub async fn load(&self, run: &RunId) -> Result<Option<Run>, StoreError> {
         let (store, id) = (Arc::clone(&self.store), run.clone());
         let events = blocking(move || store.events(&id, 0)).await?;
-        Ok(fold(run, events))
+        catch(|| fold(run, events)).map_err(|panic| {
+            self.quarantine(run, &panic);
+            StoreError::Other(format!("the events of run {run} cannot be read, because of a bug: {panic}"))
+        })
     }
 
     /// How a run stands that waits to be let in; `None` when it does not.
     pub async fn queue(&self, run: &RunId) -> Result<Option<QueueState>, StoreError> {
         let (store, run, rule) = (Arc::clone(&self.store), run.clone(), self.entry);
         blocking(move || store.queue(&run, &rule)).await
+    }
+
+    /// State of the writer thread; it never goes back to `Running`.
+    #[must_use]
+    pub fn writer(&self) -> watch::Receiver<Writer> {
+        self.writer.subscribe()
+    }
+
+    /// Records why nothing more may be written; the first reason counts.
+    pub(crate) fn fail(&self, reason: &str) {
+        let first = self.writer.send_if_modified(|state| {
+            let running = *state == Writer::Running;
+            if running {
+                *state = Writer::Failed(reason.into());
+            }
+            running
+        });
+        if first {
+            tracing::error!(reason, "the writer failed; the process has to end");
+        }
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(*self.writer.borrow(), Writer::Failed(_))
+    }
+
+    /// Records that the writer was asked to end.
+    pub(crate) fn stopped(&self) {
+        self.writer.send_if_modified(|state| {
+            let running = *state == Writer::Running;
+            if running {
+                *state = Writer::Stopped;
+            }
+            running
+        });
+    }
+
+    /// What happened to a run that is left alone because of a bug; `None` for all others.
+    #[must_use]
+    pub fn quarantined(&self, run: &RunId) -> Option<Arc<str>> {
+        self.quarantine.get(run)
+    }
+
+    pub(crate) fn quarantine(&self, run: &RunId, panic: &str) -> Arc<str> {
+        self.quarantine.add(run, panic)
     }
 
     /// The store, for reading.

@@ -48,9 +48,13 @@ async fn start(engine: &Engine, run: &Run, child: &ChildTask) -> Outcome {
                     return Outcome::ChildStarted { child: id };
                 }
             }
-            Err(refusal @ (Refusal::Rejected(_) | Refusal::Store(_) | Refusal::Stopped)) => {
-                return failed(refusal.to_string());
-            }
+            Err(
+                refusal @ (Refusal::Rejected(_)
+                | Refusal::Store(_)
+                | Refusal::Stopped
+                | Refusal::Panicked(_)
+                | Refusal::Quarantined(_)),
+            ) => return failed(refusal.to_string()),
         }
     }
     failed("no free name was found for its run".to_owned())
@@ -110,6 +114,7 @@ async fn load(engine: &Engine, id: &RunId) -> Option<Run> {
     loop {
         match engine.load(id).await {
             Ok(found) => return found,
+            Err(_) if engine.quarantined(id).is_some() => return None,
             Err(error) => {
                 tracing::warn!(run = %id, %error, "a run could not be read; trying again");
                 tokio::time::sleep(Duration::from_secs(1)).await;
@@ -127,7 +132,13 @@ async fn submit(engine: &Engine, id: &RunId, command: Command) -> Result<(), Ref
                 tracing::warn!(run = %id, %error, "a word between runs could not be stored; trying again");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            Err(refusal @ (Refusal::Rejected(_) | Refusal::ShortIdTaken | Refusal::Stopped)) => return Err(refusal),
+            Err(
+                refusal @ (Refusal::Rejected(_)
+                | Refusal::ShortIdTaken
+                | Refusal::Stopped
+                | Refusal::Panicked(_)
+                | Refusal::Quarantined(_)),
+            ) => return Err(refusal),
         }
     }
 }

@@ -11,7 +11,9 @@ mod entry;
 mod flights;
 mod handle;
 mod kin;
+mod panics;
 mod ports;
+mod quarantine;
 mod row;
 mod timers;
 
@@ -19,7 +21,7 @@ pub use boundary::boundary;
 pub use channel::{Answered, Channel, Question};
 pub use diary::{DiarySink, Note, Page, SessionId, SessionRow, TurnItem, TurnRow};
 pub use entry::{Blocked, EntryRule, QueueState, turn};
-pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots};
+pub use handle::{Clock, Engine, Parts, Receipt, Refusal, Slots, Writer};
 pub use ports::{
     Append, Appended, Batch, CommandKey, Committed, DueTimer, EffectRunner, FeedItem, Fence, Job, Lease, LeaseWish,
     Leased, NodeId, OutboxRow, PursuitSink, RunFilter, SpendSink, Store, StoreError, TaintSink, TimerChange, Weight,

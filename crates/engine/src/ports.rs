@@ -18,6 +18,12 @@ pub trait Store: Send + Sync + 'static {
     /// The events of a run with a sequence number above `after`, in order.
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError>;
 
+    /// The hash over a run's events up to one of them, as hexadecimal text; `None` where there is none.
+    fn run_hash(&self, run: &RunId, sequence: u64) -> Result<Option<String>, StoreError> {
+        let _not_kept = (run, sequence);
+        Ok(None)
+    }
+
     /// Events of all runs after a global position, oldest first; what a fork inherited happened once, in its origin,
     /// and is not told again.
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError>;

@@ -1,13 +1,15 @@
 //! Clocks: due timers become commands, leases of this node are renewed. Decides nothing.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::Command;
+use domain::{Command, RunId};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 
 use crate::handle::blocking;
+use crate::panics::catch_async;
 use crate::{Clock, Engine, NodeId, Refusal};
 
 /// How long a lease lasts without renewal.
@@ -19,9 +21,10 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 /// Fires due timers, for as long as the engine lives.
 pub(crate) fn watch(engine: Engine, clock: Clock, mut earliest: watch::Receiver<Option<Timestamp>>) {
-    tokio::spawn(async move {
+    spawn_vital(engine.clone(), "timers", async move {
+        let mut broken = HashSet::new();
         loop {
-            if fire_due(&engine, &clock).await.is_err() {
+            if fire_due(&engine, &clock, &mut broken).await.is_err() {
                 return;
             }
             let wait = until_next(&engine, &clock).await;
@@ -33,7 +36,8 @@ pub(crate) fn watch(engine: Engine, clock: Clock, mut earliest: watch::Receiver<
     });
 }
 
-async fn fire_due(engine: &Engine, clock: &Clock) -> Result<(), Refusal> {
+/// `broken` are timers that a bug keeps from firing: they are not tried twice.
+async fn fire_due(engine: &Engine, clock: &Clock, broken: &mut HashSet<(RunId, u64)>) -> Result<(), Refusal> {
     let (store, now) = (Arc::clone(engine.store()), clock());
     let due = match blocking(move || store.due_timers(now, 256)).await {
         Ok(due) => due,
@@ -43,9 +47,13 @@ async fn fire_due(engine: &Engine, clock: &Clock) -> Result<(), Refusal> {
         }
     };
     for timer in due {
+        if broken.contains(&(timer.run.clone(), timer.timer)) {
+            continue;
+        }
         match engine.submit(timer.run.clone(), Command::TimerFired { timer: timer.timer }, None).await {
             Ok(_) | Err(Refusal::Rejected(_)) => {}
             Err(Refusal::Stopped) => return Err(Refusal::Stopped),
+            Err(Refusal::Panicked(_) | Refusal::Quarantined(_)) => drop(broken.insert((timer.run, timer.timer))),
             Err(refusal @ (Refusal::Store(_) | Refusal::ShortIdTaken)) => {
                 tracing::warn!(run = %timer.run, %refusal, "a timer could not fire; trying again");
             }
@@ -68,7 +76,7 @@ async fn until_next(engine: &Engine, clock: &Clock) -> Duration {
 
 /// Renews this node's leases and looks for those of dead nodes.
 pub(crate) fn renew(engine: Engine, clock: Clock, node: NodeId) {
-    tokio::spawn(async move {
+    spawn_vital(engine.clone(), "leases", async move {
         let mut positions = engine.positions();
         loop {
             tokio::select! {
@@ -79,10 +87,23 @@ pub(crate) fn renew(engine: Engine, clock: Clock, node: NodeId) {
             let until = clock().saturating_add(LEASE).unwrap_or(Timestamp::MAX);
             if let Err(error) = blocking(move || store.renew(&node, until)).await {
                 tracing::warn!(%error, "leases could not be renewed");
+                if error.is_fatal() {
+                    engine.fail(&error.to_string());
+                    return;
+                }
             }
             if engine.look().await.is_err() {
                 return;
             }
+        }
+    });
+}
+
+/// Runs a task without which nothing goes on by itself: a panic in it ends the process, not only the task.
+fn spawn_vital(engine: Engine, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(async move {
+        if let Err(panic) = catch_async(work).await {
+            engine.fail(&format!("a bug in the task for {name}: {panic}"));
         }
     });
 }

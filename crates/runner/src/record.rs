@@ -6,8 +6,9 @@ use domain::{ArtifactKind, Event, Recorded, Run, TaskState};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// `context.json`: the complete record of one run.
-pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
+/// `context.json`: the complete record of one run. `anchor` is the store's hash over the run's events up to the last of
+/// `log`: `holdpoint verify` compares it with what is stored.
+pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Timestamp) -> String {
     let opened = run.opened();
     let trust = &opened.config.trust;
     let clarifications: Vec<Value> = run
@@ -48,6 +49,9 @@ pub(crate) fn context(run: &Run, log: &[Recorded], at: Timestamp) -> String {
         },
         "isolation": run.tier,
     });
+    if let (Some(hash), Some(last)) = (anchor, log.last()) {
+        value["log"] = json!({ "events": last.sequence, "sha256": hash });
+    }
     if run.spend.reported_calls > 0 {
         // By the word of programs with their own login; nobody metered it.
         value["spend"]["reportedUsd"] = json!(run.spend.reported.usd());

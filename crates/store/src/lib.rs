@@ -4,6 +4,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod answers;
+mod chain;
 mod channels;
 mod deliveries;
 mod diary;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, ToSql, params};
 
+use crate::chain;
 use crate::encode::{count, int, millis, recorded, timestamp};
 use crate::fault::fault;
 
@@ -193,7 +194,7 @@ pub(crate) fn outbox(connection: &Connection, run: Option<&RunId>) -> Result<Vec
     })
 }
 
-/// What SQLite finds wrong with the file, and runs whose row and log do not agree.
+/// What SQLite finds wrong with the file, runs whose row and log do not agree, and events that are not as written.
 pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> {
     let mut found: Vec<String> = collect(connection, "PRAGMA quick_check", [], |row| get(row, 0))?;
     found.retain(|line| line != "ok");
@@ -207,6 +208,7 @@ pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> 
         let (id, version, stored): (String, i64, i64) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
         Ok(format!("run {id} is at version {version} but has {stored} events"))
     })?);
+    found.extend(chain::check(connection)?);
     Ok(found)
 }
 

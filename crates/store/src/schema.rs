@@ -7,14 +7,19 @@ use std::path::Path;
 use engine::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::chain;
 use crate::fault::{fault, fault_at};
 
 /// One entry per version, oldest first; never edited once released.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("../migrations/V1__runs_and_events.sql"),
     include_str!("../migrations/V2__entry.sql"),
     include_str!("../migrations/V3__forks.sql"),
+    include_str!("../migrations/V4__chain.sql"),
 ];
+
+/// The version that brought the hash chain.
+const CHAINED: usize = 4;
 
 /// Marks the file as ours: `Hold`.
 const APPLICATION_ID: i32 = 0x486f_6c64;
@@ -99,6 +104,9 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     }
     for step in &STEPS[done..] {
         transaction.execute_batch(step).map_err(fault)?;
+    }
+    if done < CHAINED {
+        chain::build(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(fault)?;
     transaction.pragma_update(None, "user_version", latest()).map_err(fault)?;

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::fault::{fault, fault_at};
-use crate::{encode, entry, lease, read, schema, write};
+use crate::{chain, encode, entry, lease, read, schema, write};
 
 /// More idle readers than this are closed again.
 const IDLE_READERS: usize = 4;
@@ -165,6 +165,10 @@ impl Store for Sqlite {
 
     fn events(&self, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
         self.read(|connection| read::events(connection, run, after))
+    }
+
+    fn run_hash(&self, run: &RunId, sequence: u64) -> Result<Option<String>, StoreError> {
+        self.read(|connection| chain::told(connection, run, sequence))
     }
 
     fn feed(&self, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {

@@ -8,6 +8,7 @@ use engine::{Append, Appended, CommandKey, Fence, Row, StoreError, TimerChange, 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Statement, ToSql, params};
 
+use crate::chain::{self, Stored};
 use crate::encode::{FORM, int, millis, split};
 use crate::fault::fault;
 use crate::project::{self, Marks};
@@ -189,15 +190,23 @@ fn number_of(statement: &mut Statement<'_>, columns: &[&dyn ToSql]) -> Result<Op
 }
 
 fn events(connection: &Connection, append: &Append, number: i64) -> Result<(), StoreError> {
-    let sql = "INSERT INTO workflow_events (workflow_run_id, sequence, type, payload, timestamp, form, run, inherited)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    if append.events.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO workflow_events
+        (workflow_run_id, sequence, type, payload, timestamp, form, run, inherited, run_hash, log_hash)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
     let mut statement = connection.prepare_cached(sql).map_err(fault)?;
+    let (mut of_run, mut of_log) = (chain::of_run(connection, number, append.expected)?, chain::of_log(connection)?);
     for recorded in &append.events {
         let whole = json(&recorded.event)?;
         let (kind, payload) = split(&whole).ok_or_else(|| StoreError::Other(format!("a strange event: {whole}")))?;
-        let at = millis(recorded.at);
+        let (run, sequence, timestamp) = (append.run.as_str(), int(recorded.sequence), millis(recorded.at));
         let old = inherited(append, recorded.sequence);
-        let columns = params![append.run.as_str(), int(recorded.sequence), kind, payload, at, FORM, number, old];
+        of_run = of_run.with_event(&Stored { run, sequence, timestamp, form: FORM, kind, payload });
+        of_log = of_log.with_link(&of_run);
+        let hashes = (of_run.bytes(), of_log.bytes());
+        let columns = params![run, sequence, kind, payload, timestamp, FORM, number, old, hashes.0, hashes.1];
         statement.execute(columns).map_err(fault)?;
         project::project(connection, &append.run, number, recorded, old)?;
     }

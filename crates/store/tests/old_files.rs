@@ -68,6 +68,12 @@ fn a_database_of_version_1_keeps_its_runs_and_its_queue() {
     let waits = store.queue(&samples::run_id(4), &rule).unwrap().unwrap();
     assert_eq!((waits.active, waits.blocked_by), (2, Blocked::UserLimit { limit: 2 }));
     drop(store);
+    // Its history is chained since then.
+    let edit = "UPDATE workflow_events SET payload = replace(payload, 'ada', 'eve') WHERE position = 1";
+    let edited = directory.path().join("edited.db");
+    std::fs::copy(&old, &edited).unwrap();
+    Connection::open(&edited).unwrap().execute_batch(edit).unwrap();
+    assert_eq!(Sqlite::open(&edited).unwrap().check().unwrap().len(), 1);
     // A second opening finds nothing to do.
     assert_eq!(Sqlite::open(&old).unwrap().rows(&RunFilter::default()).unwrap(), rows);
 }

@@ -3,6 +3,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod entry_suite;
+pub mod faulty;
 pub mod history;
 pub mod memory;
 pub mod moves;
@@ -12,6 +13,7 @@ pub mod search;
 pub mod sim;
 pub mod store_suite;
 
+pub use faulty::{FaultyStore, StoreFault};
 pub use history::{History, append};
 pub use memory::MemoryStore;
 pub use runner::{AgreeableRunner, ScriptedRunner, agree};

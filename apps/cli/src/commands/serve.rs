@@ -5,6 +5,7 @@ use std::{
     fs::OpenOptions,
     io::{self, IsTerminal as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
+    sync::Arc,
     time::Duration,
 };
 
@@ -43,13 +44,23 @@ pub(crate) struct Arguments {
 /// How long a server that started by itself stays with nothing to do.
 const IDLE_MINUTES: u64 = 15;
 
+/// From here on only root reads this process's environment and memory, where keys are: no other program of the same user,
+/// and no core dump. What the server starts is as readable as ever, and is given no key by its environment.
+fn close_to_others() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
+}
+
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
+    let closed = close_to_others();
     if arguments.background {
         // Fails only for a process that already leads its group, which then is detached enough.
         let _already_leader = rustix::process::setsid();
     }
     session.home.create()?;
     let telemetry = trace();
+    if let Err(error) = closed {
+        tracing::warn!(%error, "other programs of this user can read the keys in the server's environment");
+    }
     let answer = server::serve(settings(&arguments, session)?).await;
     if let Some(telemetry) = telemetry {
         // Blocks until the last spans are gone.
@@ -80,9 +91,25 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
         idle_exit: idle.map(|minutes| Duration::from_secs(minutes.saturating_mul(60))),
         agents: arguments.agents,
         ready: Some(ready(arguments.background, session)),
+        last_resort: Some(Arc::new(end_by_force)),
         program,
         environment: environment(),
     })
+}
+
+/// How long the server may take to end in order, shorter than a next command waits for the data directory.
+const ORDERLY: Duration = Duration::from_secs(8);
+
+/// Ends the process after a while, whatever hangs in it. It has written what it acknowledged.
+fn end_by_force() {
+    let force = || {
+        std::thread::sleep(ORDERLY);
+        tracing::error!("the server did not end in order, and ends now");
+        std::process::exit(ExitCode::Unavailable.number().into());
+    };
+    if std::thread::Builder::new().name("last-resort".to_owned()).spawn(force).is_err() {
+        std::process::exit(ExitCode::Unavailable.number().into());
+    }
 }
 
 fn ready(background: bool, session: &Session) -> server::Ready {

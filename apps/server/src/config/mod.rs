@@ -17,9 +17,11 @@ use std::path::{Path, PathBuf};
 use broker::PriceTable;
 use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
+use jiff::SignedDuration;
 use runner::{DirectAgents, McpServers, Models};
 
 use crate::notify::Notify;
+use crate::retention;
 
 pub(crate) use project::ProjectFile;
 pub(crate) use providers::{check_model, default_model, known, model_list, with_provider};
@@ -48,6 +50,8 @@ pub struct Setup {
     pub told: Told,
     /// Who is told when something waits or has ended.
     pub notify: Notify,
+    /// How long session folders of ended runs are kept; `None` for ever.
+    pub keep_sessions: Option<SignedDuration>,
 }
 
 /// What holds unless a request says otherwise; `None` where nobody said anything.
@@ -73,6 +77,21 @@ pub struct Defaults {
     pub skip_clarification: Option<bool>,
     /// Sources of text that others write and the user trusts.
     pub trusted_sources: Vec<String>,
+    /// What the agents' token may name besides all this.
+    pub agents_token: AgentsToken,
+}
+
+/// What a run that is started with the agents' token may name besides the defaults; only the user's file says it.
+#[derive(Debug, Clone, Default)]
+pub struct AgentsToken {
+    /// Playbooks, by name.
+    pub playbooks: Vec<String>,
+    /// Programs, for any role.
+    pub programs: Vec<AgentProgram>,
+    /// Models, for any role.
+    pub models: Vec<ModelName>,
+    /// The highest budget, where it is above the usual one.
+    pub budget: Option<Micros>,
 }
 
 /// A setting that cannot be used.
@@ -116,6 +135,7 @@ impl Setup {
             max_clarification_rounds: own.max_clarification_rounds,
             skip_clarification: own.skip_clarification,
             trusted_sources: own.trusted_sources,
+            agents_token: own.agents_token,
         };
         let shared = user.shared(&path)?;
         let entry = limits::entry(environment, &user, &path)?;
@@ -135,7 +155,9 @@ impl Setup {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
         let told = Told::read(home, environment)?;
-        Ok(Self { home: home.to_owned(), defaults, entry, models, keys, mcp, direct, isolation, told, notify })
+        let keep_sessions = retention::keep(user.keep_sessions_days);
+        let home = home.to_owned();
+        Ok(Self { home, defaults, entry, models, keys, mcp, direct, isolation, told, notify, keep_sessions })
     }
 }
 

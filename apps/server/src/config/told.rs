@@ -40,7 +40,7 @@ impl Told {
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 23] = [
+const KNOWN: [(&str, &str, &str); 24] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -61,6 +61,7 @@ const KNOWN: [(&str, &str, &str); 23] = [
     ("budget per day", "budget_day_usd", "no limit"),
     ("budget per project and month", "budget_project_month_usd", "no limit"),
     ("push", "push", ""),
+    ("keep_sessions_days", "keep_sessions_days", "30"),
     ("embeddings", "embeddings.model", "off: semantic_search goes by words alone"),
     ("agent.max_clarification_rounds", "agent.max_clarification_rounds", "as the playbook says"),
     ("agent.skip_clarification", "agent.skip_clarification", "false"),

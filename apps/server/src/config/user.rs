@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::direct::DirectFile;
 use super::mcp::McpFile;
 use super::notify::NotifyFile;
-use super::{Defaults, SettingsError, model_list};
+use super::{AgentsToken, Defaults, SettingsError, model_list};
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,6 +40,9 @@ pub(super) struct UserFile {
     trusted_sources: Vec<String>,
     /// Repositories whose agents may run in the `restricted` tier where the full sandbox does not work.
     restricted_projects: Vec<PathBuf>,
+    agents_token: AgentsTokenFile,
+    /// Days after a run's end for which its session folders are kept; 0 for ever.
+    pub(super) keep_sessions_days: Option<u32>,
     /// The file itself, to name lines of it.
     #[serde(skip)]
     pub(super) text: String,
@@ -52,6 +55,16 @@ struct AgentsFile {
     direct: BTreeMap<String, Spanned<DirectFile>>,
     #[serde(flatten)]
     roles: BTreeMap<String, String>,
+}
+
+/// `[agents_token]`: what a run that an agent starts may name besides the defaults.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AgentsTokenFile {
+    playbooks: Vec<String>,
+    programs: Vec<String>,
+    models: Vec<String>,
+    budget_usd: Option<f64>,
 }
 
 /// `[search]`: where agents may look words up on the web.
@@ -197,8 +210,21 @@ impl UserFile {
             let hint = "use `search`, `mcp:NAME`, an address, or `*` for all";
             return Err(refuse(format!("trusted_sources: `{source}` is no source; {hint}")));
         }
+        defaults.agents_token = self.agents_token().map_err(|error| refuse(format!("[agents_token] {error}")))?;
         defaults.budget = money("budget_usd", self.budget_usd).map_err(refuse)?;
         Ok(defaults)
+    }
+
+    fn agents_token(&self) -> Result<AgentsToken, String> {
+        let AgentsTokenFile { playbooks, programs, models, budget_usd } = &self.agents_token;
+        let programs = programs.iter().map(|text| text.parse().map_err(|error| format!("programs: {error}")));
+        let models = models.iter().map(|text| text.parse().map_err(|error| format!("models: {error}")));
+        Ok(AgentsToken {
+            playbooks: playbooks.clone(),
+            programs: programs.collect::<Result<_, _>>()?,
+            models: models.collect::<Result<_, _>>()?,
+            budget: money("budget_usd", *budget_usd)?,
+        })
     }
 
     /// Programs that use their own login.

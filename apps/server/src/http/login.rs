@@ -1,5 +1,6 @@
 //! Logging browsers in and out. A code comes from who has a token; a browser trades it for a cookie, once.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
 use axum::extract::State;
@@ -11,6 +12,7 @@ use wire::{Fault, LoginCodeView, LoginRequest, LogoutRequest, LogoutView, MeView
 use super::Refusals;
 use crate::App;
 use crate::body::Sent;
+use crate::connections::Peer;
 use crate::gate::{COOKIE, Given};
 use crate::people::{CODE_LIFE, LogOut, Miss, SESSION_LIFE};
 use crate::problem::Failure;
@@ -39,13 +41,16 @@ pub(super) async fn code(
     request_body = LoginRequest, responses((status = 200, body = MeView), Refusals))]
 pub(super) async fn log_in(
     State(app): State<App>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
     Sent(request): Sent<LoginRequest>,
 ) -> Result<(HeaderMap, Json<MeView>), Failure> {
     let unknown = || {
         let hint = "a code is good once and for a minute: ask for a new one with `holdpoint open`";
         Failure::new(Fault::Unauthorized, "bad_code", "this code does not let in", hint).at("code")
     };
-    let holder = app.codes.take(&request.code, Instant::now()).map_err(|miss| match miss {
+    let from = client_address(&app, peer.map(|Extension(peer)| peer), &headers);
+    let holder = app.codes.take(&request.code, from, Instant::now()).map_err(|miss| match miss {
         Miss::Unknown => unknown(),
         Miss::TooMany => {
             let message = "too many wrong codes came in the last minute";
@@ -57,6 +62,14 @@ pub(super) async fn log_in(
     let caller = app.caller_of(&holder).ok_or_else(unknown)?;
     let secret = app.people.log_in(holder, Timestamp::now())?;
     Ok((set_cookie(&app, &secret, SESSION_LIFE.as_secs()), Json(me(&caller))))
+}
+
+/// The address of whoever asks. Behind a proxy it is the last one that the proxy says, which no client can choose.
+fn client_address(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> IpAddr {
+    let said = headers.get_all("x-forwarded-for").iter().next_back().and_then(|value| value.to_str().ok());
+    let said = said.and_then(|list| list.rsplit(',').next()).and_then(|address| address.trim().parse().ok());
+    let proxied = said.filter(|_| app.place.is_encrypted());
+    proxied.or_else(|| peer.map(|peer| peer.address)).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
 /// Logs this browser out, or all of whoever asks.

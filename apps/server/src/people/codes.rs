@@ -1,6 +1,7 @@
-//! One-time codes for logging in: few, short-lived, in memory only. Guessing is slowed down for everybody.
+//! One-time codes for logging in: few, short-lived, in memory only. Guessing is slowed down for the address it comes from.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,13 @@ pub(crate) const CODE_LIFE: Duration = Duration::from_secs(60);
 /// More codes at once are not kept; the oldest stop working.
 const MOST_CODES: usize = 8;
 
-/// So many wrong codes within [`MISS_TIME`], and no more are looked at for a while.
+/// So many wrong codes from one address within [`MISS_TIME`], and no more of it are looked at for a while.
 const MOST_MISSES: usize = 10;
 const MISS_TIME: Duration = Duration::from_secs(60);
+
+/// With misses of more addresses than this at once, new ones share one count: memory is bounded, and 128 bits are not
+/// guessed meanwhile.
+const MOST_ADDRESSES: usize = 1024;
 
 /// Codes that were given out and not used yet.
 #[derive(Default)]
@@ -23,7 +28,7 @@ pub(crate) struct Codes(Mutex<Open>);
 #[derive(Default)]
 struct Open {
     codes: VecDeque<Code>,
-    misses: VecDeque<Instant>,
+    misses: HashMap<IpAddr, VecDeque<Instant>>,
 }
 
 struct Code {
@@ -55,17 +60,21 @@ impl Codes {
     }
 
     /// Uses a code up.
-    pub(crate) fn take(&self, secret: &str, now: Instant) -> Result<Holder, Miss> {
+    pub(crate) fn take(&self, secret: &str, from: IpAddr, now: Instant) -> Result<Holder, Miss> {
         let mut open = self.open();
-        open.misses.retain(|missed| now.saturating_duration_since(*missed) < MISS_TIME);
-        if open.misses.len() >= MOST_MISSES {
+        open.misses.retain(|_, missed| {
+            missed.retain(|at| now.saturating_duration_since(*at) < MISS_TIME);
+            !missed.is_empty()
+        });
+        let from = open.counted(from);
+        if open.misses.get(&from).is_some_and(|missed| missed.len() >= MOST_MISSES) {
             return Err(Miss::TooMany);
         }
         open.codes.retain(|code| code.until > now);
         let mark = Mark::of(secret.as_bytes());
         let found = open.codes.iter().position(|code| code.mark.fits(&mark)).and_then(|at| open.codes.remove(at));
         if found.is_none() {
-            open.misses.push_back(now);
+            open.misses.entry(from).or_default().push_back(now);
         }
         found.map(|code| code.holder).ok_or(Miss::Unknown)
     }
@@ -75,9 +84,23 @@ impl Codes {
     }
 }
 
+impl Open {
+    /// The address that misses are counted under. Who has one IPv6 address has all of its network.
+    fn counted(&self, from: IpAddr) -> IpAddr {
+        let network = match from.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+            short @ IpAddr::V4(_) => short,
+        };
+        let known = self.misses.contains_key(&network) || self.misses.len() < MOST_ADDRESSES;
+        if known { network } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn ada() -> Holder {
         Holder::User("ada".to_owned())
@@ -88,18 +111,18 @@ mod tests {
         let (codes, now) = (Codes::default(), Instant::now());
         let code = codes.give(ada(), now);
         assert_eq!(code.len(), 32);
-        assert_eq!(codes.take(&code, now), Ok(ada()));
-        assert_eq!(codes.take(&code, now), Err(Miss::Unknown));
+        assert_eq!(codes.take(&code, HERE, now), Ok(ada()));
+        assert_eq!(codes.take(&code, HERE, now), Err(Miss::Unknown));
         let late = codes.give(ada(), now);
-        assert_eq!(codes.take(&late, now + CODE_LIFE), Err(Miss::Unknown));
+        assert_eq!(codes.take(&late, HERE, now + CODE_LIFE), Err(Miss::Unknown));
     }
 
     #[test]
     fn only_the_newest_codes_are_kept() {
         let (codes, now) = (Codes::default(), Instant::now());
         let given: Vec<String> = (0..=MOST_CODES).map(|_| codes.give(ada(), now)).collect();
-        assert_eq!(codes.take(&given[0], now), Err(Miss::Unknown));
-        assert!(given[1..].iter().all(|code| codes.take(code, now).is_ok()));
+        assert_eq!(codes.take(&given[0], HERE, now), Err(Miss::Unknown));
+        assert!(given[1..].iter().all(|code| codes.take(code, HERE, now).is_ok()));
     }
 
     #[test]
@@ -107,9 +130,21 @@ mod tests {
         let (codes, now) = (Codes::default(), Instant::now());
         let code = codes.give(ada(), now + MISS_TIME);
         for _ in 0..MOST_MISSES {
-            assert_eq!(codes.take("wrong", now), Err(Miss::Unknown));
+            assert_eq!(codes.take("wrong", HERE, now), Err(Miss::Unknown));
         }
-        assert_eq!(codes.take(&code, now), Err(Miss::TooMany));
-        assert_eq!(codes.take(&code, now + MISS_TIME), Ok(ada()));
+        assert_eq!(codes.take(&code, HERE, now), Err(Miss::TooMany));
+        assert_eq!(codes.take(&code, HERE, now + MISS_TIME), Ok(ada()));
+    }
+
+    #[test]
+    fn guessing_from_one_address_keeps_nobody_else_out() {
+        let (codes, now) = (Codes::default(), Instant::now());
+        let guesser = |last: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, last));
+        for guess in 0..u16::try_from(MOST_MISSES).unwrap() {
+            assert_eq!(codes.take("wrong", guesser(guess), now), Err(Miss::Unknown));
+        }
+        let code = codes.give(ada(), now);
+        assert_eq!(codes.take(&code, guesser(99), now), Err(Miss::TooMany), "one network is one guesser");
+        assert_eq!(codes.take(&code, HERE, now), Ok(ada()));
     }
 }

@@ -161,6 +161,15 @@ async fn health_is_open_and_says_only_ok_and_the_version() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn health_is_not_ok_once_nothing_can_be_written() {
+    let bench = Bench::start().await;
+    bench.engine.stop().await;
+    let mut writer = bench.engine.writer();
+    writer.wait_for(|state| *state != engine::Writer::Running).await.unwrap();
+    check(bench.bare(Method::GET, "/healthz"), 503, "server_stopping").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn unknown_routes_and_methods_are_problems_too() {
     let bench = Bench::start().await;
     check(bench.bare(Method::GET, "/api/nothing").bearer_auth(TOKEN), 404, "no_such_route").await;

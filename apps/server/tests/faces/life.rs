@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{answer, sample};
+use crate::common::{Bench, answer, sample};
 use reqwest::Method;
 use serde_json::{Value, json};
-use server::{ServeError, Settings, serve};
+use server::{ServeError, Settings, remove_old_sessions, serve};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wire::ServerInfo;
@@ -21,6 +21,7 @@ fn settings(home: &Path) -> Settings {
         idle_exit: None,
         agents: 1,
         ready: None,
+        last_resort: None,
         program: "/nonexistent".into(),
         environment: BTreeMap::from([("USER".to_owned(), "ada".to_owned())]),
     }
@@ -114,14 +115,42 @@ async fn a_server_with_a_live_client_does_not_end() {
     let folder = tempfile::tempdir().unwrap();
     sample(&folder.path().join("repository"));
     let home = folder.path().join("home");
-    let idle = Settings { idle_exit: Some(Duration::from_millis(100)), ..settings(&home) };
+    // Time enough to come in before the server ends, also on a busy machine.
+    let idle = Settings { idle_exit: Some(Duration::from_secs(1)), ..settings(&home) };
     let (info, mut serving) = started(idle).await;
     let token = std::fs::read_to_string(home.join("token")).unwrap();
     let url = format!("{}/api/live", info.url.replace("http", "ws"));
     let mut request = tokio_tungstenite::tungstenite::client::IntoClientRequest::into_client_request(url).unwrap();
     request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
     let (socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
-    tokio::time::timeout(Duration::from_millis(500), &mut serving).await.expect_err("somebody watches");
+    tokio::time::timeout(Duration::from_secs(2), &mut serving).await.expect_err("somebody watches");
     drop(socket);
     tokio::time::timeout(Duration::from_secs(30), serving).await.expect("it ends").unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_folders_go_a_while_after_their_run_and_nothing_else_does() {
+    let bench = Bench::start().await;
+    let home = bench.folder.path();
+    let waits = bench.run_until("add a page", "awaiting_approval").await;
+    let over = bench.run_until("add another page", "awaiting_approval").await;
+    let [waits, over] = [&waits, &over].map(|run| run["id"].as_str().unwrap().to_owned());
+    let precious = home.join("precious");
+    std::fs::create_dir_all(&precious).unwrap();
+    for id in [&waits, &over] {
+        let session = home.join("runs").join(id).join("sessions/planner-1");
+        std::fs::create_dir_all(&session).unwrap();
+        std::os::unix::fs::symlink(&precious, session.join("output")).unwrap();
+    }
+    bench.post(&format!("/api/runs/{over}/cancel"), &json!({})).await;
+    bench.wait_for(&over, |run| run["completedAt"].is_string()).await;
+    while !bench.engine.store().outbox(Some(&over.parse().unwrap())).unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let sweep = |before: jiff::Timestamp| remove_old_sessions(bench.engine.store().as_ref(), home, before).unwrap();
+    let now = jiff::Timestamp::now();
+    assert_eq!(sweep(now - jiff::SignedDuration::from_hours(24)), 0, "it ended just now");
+    assert_eq!(sweep(now + jiff::SignedDuration::from_hours(24)), 1);
+    assert!(!home.join("runs").join(&over).exists() && precious.is_dir());
+    assert!(home.join("runs").join(&waits).join("sessions/planner-1").is_dir(), "it waits for a person");
 }

@@ -4,6 +4,7 @@
 mod bad_input;
 mod channels;
 mod common;
+mod connections;
 mod decisions;
 mod figures;
 mod forks;

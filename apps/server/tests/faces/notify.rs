@@ -80,7 +80,8 @@ fn webhook(name: &str, url: &str) -> Webhook {
 
 fn hasty(webhooks: Vec<Webhook>) -> Notify {
     let first = Duration::from_millis(1);
-    let patience = Patience { tries: 3, first, longest: first, one: Duration::from_secs(5) };
+    // Longer than any test: on a busy machine an answer that is late must not count as none.
+    let patience = Patience { tries: 3, first, longest: first, one: Duration::from_secs(600) };
     Notify { webhooks, desktop: None, patience }
 }
 
@@ -191,8 +192,10 @@ async fn a_receiver_that_never_answers_holds_up_nobody_else() {
     slow.next().await;
     let told = [quick.next().await, quick.next().await].map(|got| got.body["run"]["id"].clone());
     assert_eq!(told, [one["id"].clone(), two["id"].clone()]);
-    let (_, all) = bench.get("/api/notifications").await;
-    assert_eq!((&all[0]["recent"][0]["state"], &all[1]["waiting"]), (&json!("waiting"), &json!(0)), "{all}");
+    // A receiver has a notice before the answer to it is noted.
+    standing(&bench, "quick", |quick| quick["waiting"] == 0).await;
+    let slow = standing(&bench, "slow", |slow| slow["recent"][0].is_object()).await;
+    assert!(slow["recent"].as_array().unwrap().iter().all(|one| one["state"] == "waiting"), "{slow}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

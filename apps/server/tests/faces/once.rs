@@ -1,6 +1,6 @@
 //! Keys of changes, and tags of views.
 
-use crate::common::{Bench, TOKEN, answer};
+use crate::common::{AGENT_TOKEN, Bench, TOKEN, answer};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -83,6 +83,34 @@ async fn a_key_belongs_to_who_used_it() {
     let body = json!({"project": bench.repository, "title": "hers"});
     let (status, hers) = answer(request.header("idempotency-key", "k1").json(&body)).await;
     assert_eq!((status, &hers["title"]), (StatusCode::CREATED, &json!("hers")), "{mine}");
+}
+
+/// A change under a key, by whoever has that token.
+async fn by(bench: &Bench, token: &str, path: &str, body: &Value) -> (StatusCode, Value) {
+    answer(bench.bare(Method::POST, path).bearer_auth(token).header("idempotency-key", "k1").json(body)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_under_another_users_key_is_not_taken_for_theirs() {
+    let bench = Bench::start().await;
+    let (_, user) = bench.post("/api/users", &json!({"name": "eve", "role": "admin"})).await;
+    let eve = user["token"].as_str().unwrap();
+    let body = bench.new_run("linger for ever");
+    let (mine, hers) = (by(&bench, TOKEN, "/api/runs", &body).await, by(&bench, eve, "/api/runs", &body).await);
+    assert_eq!((mine.0, hers.0), (StatusCode::CREATED, StatusCode::CREATED), "{mine:?} {hers:?}");
+    assert_ne!(mine.1["id"], hers.1["id"], "each has a run of their own");
+    let agents = by(&bench, AGENT_TOKEN, "/api/runs", &body).await;
+    assert_eq!(agents.0, StatusCode::CREATED, "the agents' token has keys of its own: {agents:?}");
+    let id = mine.1["id"].as_str().unwrap();
+    bench.wait(id, "running").await;
+    let path = format!("/api/runs/{id}/message");
+    for (token, text) in [(TOKEN, "red"), (eve, "blue")] {
+        let (status, told) = by(&bench, token, &path, &json!({"text": text})).await;
+        assert!(status.is_success(), "{told}");
+    }
+    let (_, events) = bench.get(&format!("/api/runs/{id}/events")).await;
+    let given: Vec<_> = events.as_array().unwrap().iter().filter(|event| event["type"] == "GUIDANCE_GIVEN").collect();
+    assert_eq!(given.len(), 2, "{given:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

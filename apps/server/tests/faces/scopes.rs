@@ -1,8 +1,9 @@
 //! What the agents' token may do: read and start, within its owner's settings; never decide.
 
-use crate::common::{AGENT_TOKEN, Bench, answer};
+use crate::common::{AGENT_TOKEN, Bench, answer, commit, git};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use server::AgentsToken;
 
 async fn as_agent(bench: &Bench, method: Method, path: &str, body: &Value) -> (StatusCode, Value) {
     let request = bench.bare(method.clone(), path).bearer_auth(AGENT_TOKEN).header("holdpoint-channel", "cli");
@@ -77,6 +78,73 @@ async fn a_run_of_an_agent_is_no_freer_than_its_owner_lets_it_be() {
         let (status, run) = as_agent(&bench, Method::POST, "/api/runs", &with(field, value)).await;
         assert_eq!(status, StatusCode::CREATED, "{run}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_names_no_playbook_program_or_model_that_its_owner_did_not_choose() {
+    let bench = Bench::start().await;
+    let with = |field: &str, value: Value| {
+        let mut body = bench.new_run("add a page");
+        body["models"] = json!({"*": "scripted/demo"});
+        body[field] = value;
+        body
+    };
+    let refused = [
+        ("playbook", json!("subtask")),
+        ("playbook", json!("goal")),
+        ("playbook", json!("team")),
+        ("programs", json!({"*": "command:/bin/true"})),
+        ("programs", json!({"implementer": "opencode"})),
+        ("models", json!({"implementer": "house/large"})),
+        ("skipClarification", json!(true)),
+    ];
+    for (field, value) in refused {
+        let (status, body) = as_agent(&bench, Method::POST, "/api/runs", &with(field, value.clone())).await;
+        let told = (status.as_u16(), body["code"].as_str().unwrap_or_default(), body["field"].as_str().unwrap_or(""));
+        assert_eq!(told, (403, "scope_missing", field), "{value}: {body}");
+    }
+    assert_eq!(bench.events_in_all().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_names_what_its_owner_listed() {
+    let listed = AgentsToken {
+        playbooks: vec!["team".to_owned()],
+        programs: vec!["opencode".parse().unwrap()],
+        models: vec!["house/large".parse().unwrap(), "scripted/demo".parse().unwrap()],
+        budget: None,
+    };
+    let bench = Bench::with_agents_token(listed).await;
+    for (field, value) in [
+        ("playbook", json!("team")),
+        ("programs", json!({"implementer": "opencode"})),
+        ("models", json!({"implementer": "house/large"})),
+    ] {
+        let mut body = bench.new_run("linger for ever");
+        body["models"] = json!({"*": "scripted/demo"});
+        body[field] = value;
+        let (status, run) = as_agent(&bench, Method::POST, "/api/runs", &body).await;
+        assert_eq!(status, StatusCode::CREATED, "{run}");
+    }
+    let mut body = bench.new_run("linger for ever");
+    body["playbook"] = json!("subtask");
+    body["models"] = json!({"*": "scripted/demo"});
+    assert_eq!(as_agent(&bench, Method::POST, "/api/runs", &body).await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_begins_on_no_branch_that_asks_for_less() {
+    let bench = Bench::start().await;
+    let folder = bench.repository.join(".autonomous");
+    git(&bench.repository, &["branch", "loose"]);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.json"), r#"{"checks": [{"name": "tests", "command": "true"}]}"#).unwrap();
+    commit(&bench.repository);
+    let mut body = bench.new_run("add a page");
+    body["baseBranch"] = json!("loose");
+    let (status, told) = as_agent(&bench, Method::POST, "/api/runs", &body).await;
+    assert_eq!((status.as_u16(), &told["field"]), (403, &json!("checks")), "{told}");
+    assert_eq!(bench.events_in_all().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,13 +23,15 @@ pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
             let mut log = store.events(&run.id, 0).map_err(|error| Trouble::of(&error))?;
             // Only what was known when the record was wished for: a repeat must write the same bytes.
             log.retain(|recorded| recorded.at <= at && recorded.sequence <= run.version);
+            let anchor = log.last().map(|last| store.run_hash(&run.id, last.sequence)).transpose();
+            let anchor = anchor.map_err(|error| Trouble::of(&error))?.flatten();
             let head = Repos::head(run)?;
             let before =
                 repos.private.read_file(&head, MEMORY)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let project = project_name(&run.opened().project);
             let folder = format!(".autonomous/runs/{}", run.id);
             let files = [
-                (format!("{folder}/context.json"), record::context(run, &log, at).into_bytes()),
+                (format!("{folder}/context.json"), record::context(run, &log, anchor.as_deref(), at).into_bytes()),
                 (format!("{folder}/events.jsonl"), record::events(&log).into_bytes()),
                 (MEMORY.to_owned(), record::memory(before.as_deref(), &project, run, at).into_bytes()),
             ];

@@ -11,9 +11,12 @@ use engine::{Engine, EntryRule, NodeId, Parts, Slots, Store};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use runner::{Activity, Models, UpstreamSettings};
 use serde_json::{Value, json};
-use server::{App, AppParts, Defaults, LiveLimits, Notify, People, Place, Setup, TokenFile, router};
+use server::{
+    AgentsToken, App, AppParts, ConnectionLimits, Defaults, LiveLimits, Notify, People, Place, Setup, TokenFile,
+    accept, router,
+};
 use tempfile::TempDir;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 
 pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -34,6 +37,8 @@ pub(crate) struct Bench {
     /// Where the server was before it was killed.
     pub(crate) first_url: Option<String>,
     positions: watch::Receiver<u64>,
+    /// It serves for as long as this lives.
+    _stop: oneshot::Sender<()>,
     client: reqwest::Client,
 }
 
@@ -44,6 +49,21 @@ impl Bench {
 
     pub(crate) async fn with_limits(live: LiveLimits) -> Self {
         Self::over(new_folder(), live, Notify::default()).await
+    }
+
+    /// One whose owner lets agents name more than the defaults.
+    pub(crate) async fn with_agents_token(agents_token: AgentsToken) -> Self {
+        let folder = new_folder();
+        let setup = setup(folder.path());
+        let setup = Setup { defaults: Defaults { agents_token, ..setup.defaults }, ..setup };
+        Self::set_up(folder, LiveLimits::default(), setup, ConnectionLimits::default()).await
+    }
+
+    /// One that takes few connections.
+    pub(crate) async fn with_connections(limits: ConnectionLimits) -> Self {
+        let folder = new_folder();
+        let setup = setup(folder.path());
+        Self::set_up(folder, LiveLimits::default(), setup, limits).await
     }
 
     /// One that tells.
@@ -60,6 +80,12 @@ impl Bench {
     }
 
     async fn over(folder: TempDir, live: LiveLimits, notify: Notify) -> Self {
+        let setup = Setup { notify, ..setup(folder.path()) };
+        Self::set_up(folder, live, setup, ConnectionLimits::default()).await
+    }
+
+    async fn set_up(folder: TempDir, live: LiveLimits, setup: Setup, limits: ConnectionLimits) -> Self {
+        let notify = setup.notify.clone();
         let repository = folder.path().join("repository");
         let store: Arc<dyn Store> = Arc::new(store::Sqlite::open(&folder.path().join("holdpoint.db")).unwrap());
         let engine = Engine::start(Parts {
@@ -81,7 +107,7 @@ impl Bench {
             shelf: Arc::new(actors::Papers(activity.clone())),
             diary: Arc::clone(&diary),
             post: Arc::new(store::Post::open(&folder.path().join("post.db")).unwrap()),
-            setup: Setup { notify: notify.clone(), ..setup(folder.path()) },
+            setup,
             token: TokenFile::new(folder.path().join("token")),
             agent_token: TokenFile::new(folder.path().join("mcp-token")),
             people: People::open(folder.path().join("people.json")).unwrap(),
@@ -90,12 +116,26 @@ impl Bench {
             live,
         });
         app.begin_telling().await;
-        tokio::spawn(axum::serve(listener, router(app)).into_future());
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(accept(listener, router(app), limits, stopped));
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();
         let positions = engine.positions();
         let url = format!("http://127.0.0.1:{port}");
         let first_url = None;
-        Self { url, port, repository, folder, activity, diary, engine, notify, first_url, positions, client }
+        Self {
+            url,
+            port,
+            repository,
+            folder,
+            activity,
+            diary,
+            engine,
+            notify,
+            first_url,
+            positions,
+            client,
+            _stop: stop,
+        }
     }
 
     /// A request without a token.
@@ -221,6 +261,7 @@ fn setup(home: &Path) -> Setup {
         isolation: runner::Isolation::default(),
         told: server::Told::default(),
         notify: Notify::default(),
+        keep_sessions: None,
     }
 }
 

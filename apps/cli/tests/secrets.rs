@@ -1,0 +1,39 @@
+//! What other programs of the same user see of a running server.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+/// A user that is not root: root reads everything.
+const NOBODY: u32 = 65534;
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+#[test]
+fn keys_in_the_servers_environment_are_closed_to_programs_of_the_same_user() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+    command.args(["--json", "serve"]).env("HOLDPOINT_HOME", home.path()).env("ANTHROPIC_API_KEY", "sk-canary");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut server = Server(command.env_remove("ORCHESTRATOR_PORT").stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("url"), "{line}");
+    let folder = format!("/proc/{}", server.0.id());
+    let owner = |name: &str| std::fs::metadata(format!("{folder}/{name}")).unwrap().uid();
+    // The kernel gives these to root, and lets their owner alone read them.
+    assert_eq!([owner("environ"), owner("mem"), owner("maps")], [0; 3]);
+}
