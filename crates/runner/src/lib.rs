@@ -10,6 +10,7 @@ mod commission;
 mod diary;
 mod direct;
 mod discuss;
+mod durable;
 mod effects;
 pub mod forge;
 pub mod git;
