@@ -21,6 +21,7 @@ mod laid;
 mod mcp;
 mod models;
 mod observations;
+mod passing;
 mod past;
 mod paths;
 pub mod project;

@@ -64,7 +64,7 @@ fn has_own_ssh(user: &UserRepo) -> Result<bool, GitError> {
         return Ok(true);
     }
     let set = Call::for_user(user.git_dir()).args(["config", "--get", "core.sshCommand"]).finish()?;
-    Ok(set.code == 0)
+    Ok(set.found("config --get core.sshCommand")?.is_some())
 }
 
 /// Only ways of transport that run no program named by the URL.
