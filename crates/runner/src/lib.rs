@@ -17,6 +17,7 @@ pub mod git;
 mod goal;
 mod hand_in;
 mod hands;
+mod kept;
 mod laid;
 mod mcp;
 mod models;
