@@ -81,10 +81,10 @@ fn git_takes_it(dir: &Path) -> Result<bool, GitError> {
 fn make(dir: &Path, user: &UserRepo) -> Result<(), GitError> {
     let parent = dir.parent().unwrap_or(Path::new("/"));
     // Where a project was used before, runs may miss what they had.
-    let before = entries(parent, |_| true).map_err(GitError::io("cannot read", parent))?;
+    let used_before = parent.is_dir();
     durable::create_folders(parent).map_err(GitError::io("cannot create", parent))?;
     let fresh = initialised(dir, user)?;
-    if before.iter().any(|path| *path != fresh) {
+    if used_before {
         tracing::warn!(repository = %dir.display(), "Holdpoint's repository of a project was gone and is made anew");
         note_rebuilt(&fresh)?;
     }
