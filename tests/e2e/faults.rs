@@ -31,9 +31,9 @@ async fn a_git_call_that_fails_once_costs_nobody_anything() {
     }
 }
 
-#[tokio::test]
-async fn what_an_agent_handed_in_is_committed_by_a_retry_and_not_paid_for_again() {
-    let paid = play("autonomous", None).await.unwrap().paid;
+/// A run that is stuck because what its implementer wrote could not be committed; then git is well again, and a person
+/// says `retry`.
+async fn retried(decision: serde_json::Value) -> (World, serde_json::Value) {
     let story = stories::of("autonomous").unwrap();
     let world = World::new(&story.script).unwrap();
     let stand_in = StandIn::new(&world).unwrap();
@@ -49,14 +49,30 @@ async fn what_an_agent_handed_in_is_committed_by_a_retry_and_not_paid_for_again(
     let summary = held["hold"]["summary"].as_str().unwrap();
     assert!(summary.contains("something is strange"), "{summary}");
     stand_in.fail_none().unwrap();
-    let (status, body) = product.decide(&held, &json!({"decision": "retry"})).await.unwrap();
+    let (status, body) = product.decide(&held, &decision).await.unwrap();
     assert_eq!(status, 200, "{body}");
     let ended = product.until(&run, |view| view["hold"].is_object() || view["status"] == "completed").await.unwrap();
     assert_eq!(ended["status"], "completed", "{ended}");
-    assert_eq!(world.given().unwrap().0, paid);
-    assert_eq!(ended["spend"]["calls"].as_u64(), Some(paid));
     assert_eq!(world.git(&["show", "main:made.txt"]).unwrap(), "made");
     product.stop().await.unwrap();
+    (world, ended)
+}
+
+/// Model calls of the story when nothing fails: a plan, two turns of the implementer, a verdict.
+const PAID: u64 = 4;
+
+#[tokio::test]
+async fn what_an_agent_handed_in_is_committed_by_a_retry_and_not_paid_for_again() {
+    let (world, ended) = retried(json!({"decision": "retry"})).await;
+    assert_eq!(world.given().unwrap().0, PAID);
+    assert_eq!(ended["spend"]["calls"].as_u64(), Some(PAID));
+}
+
+#[tokio::test]
+async fn who_says_something_new_with_a_retry_lets_the_agent_work_again() {
+    let (world, ended) = retried(json!({"decision": "retry", "text": "and be brief"})).await;
+    assert_eq!(world.given().unwrap().0, PAID + 2);
+    assert_eq!(ended["spend"]["calls"].as_u64(), Some(PAID + 2));
 }
 
 #[tokio::test]

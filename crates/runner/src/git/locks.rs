@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use super::GitError;
@@ -24,13 +24,21 @@ pub(crate) fn taking_locks() -> RwLockReadGuard<'static, ()> {
     MOVING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Held by who takes things away that no git of this process may just be using.
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    MOVING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Takes away every lock of the repository, once no git of ours works on it that may hold one.
 pub(crate) fn remove_stale_locks(dir: &Path) -> Result<(), GitError> {
+    let failed = |error| GitError::io("cannot look for stale locks in", dir)(error);
+    // By this name git is given it.
+    let dir = &dir.canonicalize().map_err(failed)?;
     let failed = |error| GitError::io("cannot look for stale locks in", dir)(error);
     if locks_in(dir).map_err(failed)?.is_empty() {
         return Ok(());
     }
-    let _alone = MOVING.write().unwrap_or_else(PoisonError::into_inner);
+    let _alone = alone();
     for _ in 0..LOOKS {
         if !somebody_works_on(dir) {
             break;

@@ -55,6 +55,8 @@ pub fn push_remote(
         Err(GitError::TimedOut { seconds, .. }) => {
             Ok(PushOutcome::Unreachable { reason: format!("no answer within {seconds} seconds") })
         }
+        // Also a remote may have no memory or space left, and says so in the same words as this machine.
+        Err(GitError::Failed { stderr, .. }) => Ok(without_answer(&stderr)),
         Err(other) => Err(other),
     }
 }

@@ -143,6 +143,7 @@ fn mend(dir: &Path, user: &UserRepo) -> Result<(), GitError> {
 /// Takes away references and objects of which a power cut left the name and not the content. Git would take an empty
 /// object for the real one and never write it again.
 fn remove_debris(dir: &Path) -> io::Result<usize> {
+    let _alone = locks::alone();
     let mut removed = 0;
     for path in files_below(&dir.join("refs"))? {
         if !locks::is_lock(&path) && !names_something(&fs::read(&path)?) {
