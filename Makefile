@@ -7,7 +7,7 @@ YES ?=
 DASHBOARD := apps/web/dist/index.html
 DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help demo test check crash bench search setup sim fmt bench-live bench-web bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
+.PHONY: help demo test check crash faults powercut bench search setup sim fmt bench-live bench-web bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -32,6 +32,14 @@ test: setup web check ## Everything that must hold, with a sample of the crash, 
 crash: setup ## Kill the server at every boundary of every scenario
 	$(CARGO) build --locked --package holdpoint
 	$(CARGO) run --locked --package tests --bin crash
+
+faults: setup ## Let every git call of every playbook fail once, before and after its work; PLAYBOOK=task STEP=5 for a part
+	$(CARGO) build --locked --package holdpoint
+	$(CARGO) run --locked --package tests --bin faults -- $(or $(PLAYBOOK),all) $(or $(STEP),1)
+
+powercut: setup ## Cut the power at every boundary and at random instants of a project's first run (root, loop devices); CUTS=100
+	$(CARGO) build --locked --package holdpoint
+	$(CARGO) run --locked --package tests --bin powercut -- $(or $(CUTS),100) $(or $(STEP),1)
 
 search: ## Every state of every built-in playbook, with the figures
 	$(CARGO) run --locked --package testkit --bin search

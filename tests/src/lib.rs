@@ -2,6 +2,9 @@
 
 pub mod bench;
 pub mod compare;
+pub mod faults;
+pub mod powercut;
 pub mod product;
 pub mod scenario;
+pub mod stories;
 pub mod world;

@@ -8,14 +8,26 @@ use tempfile::TempDir;
 
 /// Everything a run touches, thrown away with the value.
 pub struct World {
-    folder: TempDir,
+    folder: PathBuf,
+    /// Gone with the world, unless the folder is somebody else's.
+    _temporary: Option<TempDir>,
 }
 
 impl World {
     /// A fresh world whose scripted model `scripted/story` tells this story.
     pub fn new(script: &str) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("holdpoint-world-").tempdir()?;
-        let world = Self { folder };
+        let temporary = tempfile::Builder::new().prefix("holdpoint-world-").tempdir()?;
+        let folder = temporary.path().to_owned();
+        Self { folder, _temporary: Some(temporary) }.made(script)
+    }
+
+    /// A fresh world in a folder that stays.
+    pub fn within(folder: &Path, script: &str) -> Result<Self> {
+        Self { folder: folder.to_owned(), _temporary: None }.made(script)
+    }
+
+    fn made(self, script: &str) -> Result<Self> {
+        let world = self;
         std::fs::create_dir_all(world.home().join("scripts"))?;
         world.tell(script)?;
         world.make_repository()?;
@@ -54,19 +66,19 @@ impl World {
     /// The data directory.
     #[must_use]
     pub fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        self.folder.join("home")
     }
 
     /// The user's repository.
     #[must_use]
     pub fn repository(&self) -> PathBuf {
-        self.folder.path().join("sample")
+        self.folder.join("sample")
     }
 
     /// The folder around both, for canaries.
     #[must_use]
     pub fn outside(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// What git prints in the user's repository.

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use domain::{Run, RunId, Session};
 use drivers::{GUIDANCE_FILE, NOTES_FILE, OBSERVATIONS_FILE, TURNS_FILE};
 
+use crate::durable;
 use crate::laid::{plain_file, put};
 use crate::paths::Paths;
 use crate::trouble::Trouble;
@@ -33,12 +34,8 @@ pub(crate) fn mark(paths: &Paths, run: &RunId, session: &Session) -> Result<(), 
     let path = paths.mark(run, session);
     let written = (|| {
         let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        std::fs::create_dir_all(folder)?;
-        let fresh = path.with_extension("new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(&text)?;
-        file.sync_data()?;
-        std::fs::rename(&fresh, &path)
+        durable::create_folders(folder)?;
+        durable::replace(&path.with_extension("new"), &path, &text)
     })();
     written.map_err(|error| Trouble::io("writing", &path, &error))
 }

@@ -19,7 +19,7 @@ use crate::sandbox::{Limits, TierChoice};
 use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
 use crate::strangers;
 use crate::task_file;
-use crate::trouble::Trouble;
+use crate::trouble::{Prospect, Trouble};
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
@@ -57,13 +57,16 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
 
 /// Why an attempt could not be prepared.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct PrepareError(String);
+#[error("{message}")]
+pub(crate) struct PrepareError {
+    message: String,
+    pub(crate) prospect: Prospect,
+}
 
 impl From<Trouble> for PrepareError {
     fn from(trouble: Trouble) -> Self {
         let hint = trouble.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        Self(format!("{trouble}{hint}"))
+        Self { message: format!("{trouble}{hint}"), prospect: trouble.prospect }
     }
 }
 

@@ -14,14 +14,17 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 
 use crate::direct::DirectAgents;
 use crate::effects;
+use crate::git;
 use crate::isolation::Isolation;
+use crate::kept;
 use crate::mcp::McpServers;
 use crate::models::Models;
+use crate::passing::EFFECT_WAITS;
 use crate::paths::Paths;
 use crate::repos::wished_at;
 use crate::sandbox::TierChoice;
 use crate::settings::ForgeSettings;
-use crate::trouble::Trouble;
+use crate::trouble::{Prospect, Trouble};
 
 /// What hands are made of.
 pub struct HandsConfig {
@@ -157,37 +160,65 @@ impl Hands {
         self.lanes.enter(&format!("land {project}")).await
     }
 
+    /// Does an effect; what failed for a reason that may pass is done again, and adopts what was done before.
     async fn act(&self, job: Job) -> Outcome {
-        let done = match job.effect.clone() {
+        let mut tries = 0;
+        loop {
+            let trouble = match self.attempt(&job).await {
+                Ok(outcome) => return outcome,
+                Err(trouble) => trouble,
+            };
+            tracing::warn!(effect = %job.id, word = job.effect.word(), %trouble, tries, "an effect could not be done");
+            if tries == trouble.prospect.tries() {
+                return self.give_up(&job, trouble);
+            }
+            if trouble.prospect == Prospect::Unclear {
+                git::distrust_all();
+            }
+            tokio::time::sleep(EFFECT_WAITS[tries]).await;
+            tries += 1;
+        }
+    }
+
+    fn give_up(&self, job: &Job, trouble: Trouble) -> Outcome {
+        if let Effect::RunAgent(task) = &job.effect
+            && let Err(trouble) = kept::keep(&self.paths, job, task)
+        {
+            tracing::warn!(effect = %job.id, %trouble, "that an agent has handed something in could not be noted");
+        }
+        if job.effect == Effect::CleanUp {
+            effects::left_over::note(self, job);
+        }
+        Outcome::Failed { message: trouble.to_string(), hint: trouble.hint }
+    }
+
+    async fn attempt(&self, job: &Job) -> Result<Outcome, Trouble> {
+        match job.effect.clone() {
             Effect::StartChild(_) | Effect::TellChild { .. } | Effect::TellParent => {
                 Err(Trouble::new(format!("`{}` is between runs and nothing for hands", job.effect.word())))
             }
-            Effect::OpenBranch => effects::open_branch::run(self, &job).await,
-            Effect::OpenChildBranch => effects::open_child_branch::run(self, &job).await,
-            Effect::OpenFork { at } => effects::open_fork::run(self, &job, &at).await,
-            Effect::RunAgent(task) => effects::run_agent::run(self, &job, &task).await,
-            Effect::Prove { commit, .. } => effects::prove::run(self, &job, &commit).await,
-            Effect::StopAgent { target } => effects::stop_agent::run(self, &job, target).await,
+            Effect::OpenBranch => effects::open_branch::run(self, job).await,
+            Effect::OpenChildBranch => effects::open_child_branch::run(self, job).await,
+            Effect::OpenFork { at } => effects::open_fork::run(self, job, &at).await,
+            Effect::RunAgent(task) => effects::run_agent::run(self, job, &task).await,
+            Effect::Prove { commit, .. } => effects::prove::run(self, job, &commit).await,
+            Effect::StopAgent { target } => effects::stop_agent::run(self, job, target).await,
             Effect::TellAgent { target, number, by, text } => {
                 let at = wished_at(&job.run, &job.id);
-                effects::tell_agent::run(self, &job, target, Guidance { number, by, text, at }).await
+                effects::tell_agent::run(self, job, target, Guidance { number, by, text, at }).await
             }
             Effect::CommitArtifact { stage, kind, content } => {
-                effects::commit_artifact::run(self, &job, &stage, kind, &content).await
+                effects::commit_artifact::run(self, job, &stage, kind, &content).await
             }
-            Effect::Adopt { stage } => effects::adopt::run(self, &job, &stage).await,
-            Effect::MergeChild(merge) => effects::merge_child::run(self, &job, &merge).await,
-            Effect::Publish { commit } => effects::publish::run(self, &job, &commit).await,
-            Effect::WriteRecord => effects::write_record::run(self, &job).await,
-            Effect::Land(policy) => effects::land::run(self, &job, &policy).await,
-            Effect::PushRemote { commit, ask } => effects::push_remote::run(self, &job, &commit, ask).await,
-            Effect::OpenPullRequest { commit } => effects::open_pull_request::run(self, &job, &commit).await,
-            Effect::CleanUp => effects::clean_up::run(self, &job).await,
-        };
-        done.unwrap_or_else(|trouble| {
-            tracing::warn!(effect = %job.id, word = job.effect.word(), %trouble, "an effect could not be done");
-            Outcome::Failed { message: trouble.to_string(), hint: trouble.hint }
-        })
+            Effect::Adopt { stage } => effects::adopt::run(self, job, &stage).await,
+            Effect::MergeChild(merge) => effects::merge_child::run(self, job, &merge).await,
+            Effect::Publish { commit } => effects::publish::run(self, job, &commit).await,
+            Effect::WriteRecord => effects::write_record::run(self, job).await,
+            Effect::Land(policy) => effects::land::run(self, job, &policy).await,
+            Effect::PushRemote { commit, ask } => effects::push_remote::run(self, job, &commit, ask).await,
+            Effect::OpenPullRequest { commit } => effects::open_pull_request::run(self, job, &commit).await,
+            Effect::CleanUp => effects::clean_up::run(self, job).await,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use engine::Job;
 use rustix::fs::{Mode, OFlags};
 
 use crate::brief;
+use crate::durable;
 use crate::paths::Paths;
 use crate::repos::Repos;
 use crate::rounds::shorten;
@@ -140,7 +141,7 @@ fn publish(mut from: &File, to: &Path, name: &str) -> io::Result<()> {
         file.set_modified(from.metadata()?.modified()?)?;
         file.flush()?;
         file.sync_data()?;
-        std::fs::rename(&temporary, to)
+        durable::rename(&temporary, to)
     })();
     if copied.is_err() {
         // The first error is the one to tell.

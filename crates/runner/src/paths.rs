@@ -34,6 +34,11 @@ impl Paths {
         self.home.join("runs").join(run.as_str())
     }
 
+    /// A file for each run whose folders could not be given back.
+    pub(crate) fn left_over(&self) -> PathBuf {
+        self.home.join("left-over")
+    }
+
     pub(crate) fn channel(&self, channel: &str) -> PathBuf {
         self.home.join("channels").join(slug(channel))
     }

@@ -26,7 +26,23 @@ impl Repos {
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
         let branch = BranchName::parse(&opened.branch)?;
         let base = BranchName::parse(&opened.config.git.base_branch)?;
-        Ok(Self { user, private, branch, base })
+        let repos = Self { user, private, branch, base };
+        repos.restore(run)?;
+        Ok(repos)
+    }
+
+    /// A repository that was rebuilt may have lost the run's branch. Its log names the commit, which is there if either
+    /// repository has it.
+    fn restore(&self, run: &Run) -> Result<(), Trouble> {
+        let Some(head) = run.head.as_ref().filter(|_| self.private.was_rebuilt()) else { return Ok(()) };
+        if self.private.tip(&self.branch)?.is_some() {
+            return Ok(());
+        }
+        if self.private.reference(head.as_str())?.is_none() {
+            return Err(git::GitError::CommitLost { commit: head.short().to_owned() }.into());
+        }
+        tracing::warn!(run = %run.id, branch = %self.branch, %head, "the run's branch was lost and stands again");
+        Ok(self.private.force_ref(&self.branch.full(), &to_git(head)?)?)
     }
 
     /// The branch's tip as the run's log knows it.

@@ -5,6 +5,7 @@ use std::fs::File;
 
 use domain::Run;
 
+use crate::durable;
 use crate::paths::Paths;
 use crate::repos::Repos;
 use crate::trouble::Trouble;
@@ -29,8 +30,7 @@ pub(crate) fn number(paths: &Paths, repos: &Repos, run: &Run) -> Result<u32, Tro
     known.insert(run.id.to_string(), number);
     let text = serde_json::to_vec_pretty(&known).map_err(|error| Trouble::of(&error))?;
     let fresh = folder.join("specs.json.new");
-    std::fs::write(&fresh, text).map_err(|error| Trouble::io("writing", &fresh, &error))?;
-    std::fs::rename(&fresh, &path).map_err(|error| Trouble::io("writing", &path, &error))?;
+    durable::replace(&fresh, &path, &text).map_err(|error| Trouble::io("writing", &path, &error))?;
     Ok(number)
 }
 

@@ -1,7 +1,7 @@
 //! TASK.md in a run's workspace: written before an agent starts, read after it ended, kept from visit to visit. Holdpoint's
 //! own file: it is never committed. What an agent left there is not trusted: links are not followed, sizes are bounded.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::{AgentProgram, AgentTask, ArtifactKind, NoteKind, Run, TaskWord, Verdict, verdict_word};
@@ -10,6 +10,7 @@ use drivers::task_md::{MAX_TASK_FILE, TASK_FILE, TaskFile, TaskSheet};
 use engine::Job;
 
 use crate::brief;
+use crate::durable;
 use crate::git::{Dir, Kind};
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
@@ -153,10 +154,7 @@ fn temporary(paths: &Paths, run: &domain::RunId) -> PathBuf {
 
 /// A rename replaces a link and never follows it; a crash leaves the old file or the new one.
 fn publish(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = std::fs::File::create(temporary)?;
-    file.write_all(bytes)?;
-    file.sync_data()?;
-    std::fs::rename(temporary, path)
+    durable::replace(temporary, path, bytes)
 }
 
 #[cfg(test)]

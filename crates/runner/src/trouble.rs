@@ -3,20 +3,38 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::commission::PrepareError;
+use crate::passing::{EFFECT_WAITS, passes, words_pass};
+use crate::shim::SpoolError;
+use crate::shim::client::ShimError;
+
 /// What happened, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     message: String,
     pub(crate) hint: Option<String>,
+    pub(crate) prospect: Prospect,
+}
+
+/// Whether doing the same again may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Prospect {
+    /// Only if somebody changes something.
+    #[default]
+    Standing,
+    /// Nobody knows: git failed for a reason of its own, or a repository may be damaged.
+    Unclear,
+    /// The machine was short of something, or a process was killed.
+    Passing,
 }
 
 impl Trouble {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+        Self { message: message.into(), hint: None, prospect: Prospect::Standing }
     }
 
     pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()) }
+        Self { message: message.into(), hint: Some(hint.into()), prospect: Prospect::Standing }
     }
 
     /// The whole chain of causes in one line.
@@ -31,7 +49,7 @@ impl Trouble {
             }
             cause = error.source();
         }
-        Self { message, hint: None }
+        Self { message, hint: None, prospect: Prospect::Standing }
     }
 
     /// A file operation that failed.
@@ -44,7 +62,7 @@ impl Trouble {
         } else {
             None
         };
-        Self { message: format!("{doing} `{}`: {error}", path.display()), hint }
+        Self { message: format!("{doing} `{}`: {error}", path.display()), hint, prospect: Prospect::of(error) }
     }
 }
 
@@ -54,14 +72,52 @@ impl fmt::Display for Trouble {
     }
 }
 
+impl Prospect {
+    /// How often the same is worth doing again.
+    pub(crate) fn tries(self) -> usize {
+        match self {
+            Self::Standing => 0,
+            Self::Unclear => 2,
+            Self::Passing => EFFECT_WAITS.len(),
+        }
+    }
+
+    fn of(error: &std::io::Error) -> Self {
+        if passes(error) { Self::Passing } else { Self::Standing }
+    }
+
+    fn of_attempt(error: &ShimError) -> Self {
+        match error {
+            ShimError::Prepare(cause) => {
+                cause.downcast_ref::<PrepareError>().map_or(Self::Standing, |error| error.prospect)
+            }
+            ShimError::Spool(SpoolError::File { source, .. })
+            | ShimError::Spawn { source, .. }
+            | ShimError::Stop(source) => Self::of(source),
+            ShimError::NeverStarted { log } if words_pass(log) => Self::Passing,
+            ShimError::Spool(SpoolError::Damaged { .. })
+            | ShimError::NeverStarted { .. }
+            | ShimError::Unreachable(_) => Self::Standing,
+        }
+    }
+}
+
 impl From<crate::git::GitError> for Trouble {
     fn from(error: crate::git::GitError) -> Self {
-        Self { hint: error.hint(), ..Self::of(&error) }
+        let prospect = match (error.passes(), error.may_be_damage()) {
+            (true, _) => Prospect::Passing,
+            (false, true) => Prospect::Unclear,
+            (false, false) => Prospect::Standing,
+        };
+        Self { hint: error.hint(), prospect, ..Self::of(&error) }
     }
 }
 
 impl From<crate::git::HarvestRefusal> for Trouble {
     fn from(error: crate::git::HarvestRefusal) -> Self {
+        if let crate::git::HarvestRefusal::Git(error) = error {
+            return error.into();
+        }
         Self { hint: error.hint(), ..Self::of(&error) }
     }
 }
@@ -72,8 +128,8 @@ impl From<crate::models::ModelError> for Trouble {
     }
 }
 
-impl From<crate::shim::client::ShimError> for Trouble {
-    fn from(error: crate::shim::client::ShimError) -> Self {
-        Self::of(&error)
+impl From<ShimError> for Trouble {
+    fn from(error: ShimError) -> Self {
+        Self { prospect: Prospect::of_attempt(&error), ..Self::of(&error) }
     }
 }

@@ -169,7 +169,7 @@ fn a_child_without_work_of_its_own_changes_nothing() {
 #[test]
 fn a_branch_that_moved_is_not_joined_to() {
     let two = apart();
-    let moved = commit_on(&two.world, &two.ours, &[("other.txt", b"x\n")], &[], "r1/3");
+    let moved = commit_on(&two.world, &two.ours, &[("other.txt", b"x\n")], &[], "r1/300");
     two.world.private.set_tip(&parent(), &moved, Some(&two.ours)).unwrap();
     let refused = join(&two.world.private, &two.request());
     assert!(matches!(refused, Err(GitError::Moved { .. })), "{refused:?}");

@@ -119,8 +119,8 @@ fn a_commit_of_files_is_made_once_and_adopted_after() {
     assert_eq!(world.private.find_by_effect(&name, "r1/1", None).unwrap().unwrap(), first);
     assert_eq!(world.private.find_by_effect(&name, "r1/10", None).unwrap(), None);
     assert_eq!(world.private.read_file(&first, "a.txt").unwrap().unwrap(), b"one\n");
-    // Another effect on the same parent comes too late.
-    assert!(matches!(commit("r1/2", &world.base), Err(GitError::Moved { .. })));
+    // An effect from before, on the same parent, comes too late.
+    assert!(matches!(commit("r1/0", &world.base), Err(GitError::Moved { .. })));
     let second = commit("r1/2", &first).unwrap();
     assert_eq!(commit("r1/1", &world.base).unwrap(), first);
     assert_eq!(world.private.tip(&name).unwrap().unwrap(), second);

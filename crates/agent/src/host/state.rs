@@ -1,6 +1,7 @@
 //! What a host knows from one attempt to the next: a file in the session folder.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use drivers::AgentEvent;
@@ -40,8 +41,11 @@ impl State {
     /// After a crash there is the old one or the new one.
     pub(super) fn write(&self, session: &Path) -> io::Result<()> {
         let temporary = session.join(format!("{FILE}.tmp"));
-        std::fs::write(&temporary, serde_json::to_vec(self)?)?;
-        std::fs::rename(&temporary, session.join(FILE))
+        let mut file = File::create(&temporary)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, session.join(FILE))?;
+        File::open(session)?.sync_all()
     }
 }
 

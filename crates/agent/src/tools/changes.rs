@@ -53,7 +53,9 @@ impl Plans {
         let mut file = File::create(&temporary)?;
         file.write_all(&serde_json::to_vec(plan)?)?;
         file.sync_data()?;
-        std::fs::rename(&temporary, &self.path)
+        std::fs::rename(&temporary, &self.path)?;
+        // The plan must outlast a power cut before the first file of it is changed.
+        self.path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 }
 

@@ -255,6 +255,10 @@ fn could_not(draft: &mut Draft, effect: &Effect, message: &str, hint: Option<&st
     if draft.run.is_ended() || told || left {
         return;
     }
+    // The work is done and where it should be; what was left lying about is tried again by a later clean-up.
+    if matches!(effect, Effect::CleanUp) {
+        return finish::cleaned(draft);
+    }
     if let Effect::StartChild(child) = effect {
         return delegate::not_started(draft, child, message);
     }

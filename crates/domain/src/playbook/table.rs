@@ -343,9 +343,10 @@ impl Table<'_> {
     fn finish(&mut self) {
         use DecisionKind::{Approve, CreatePr, Retry};
         let judged = self.playbook.stages.iter().any(|stage| stage.work.on_fail().is_some());
-        let mut holds: Vec<(HoldKind, &[DecisionKind])> = vec![(HoldKind::Stuck, &[Retry])];
+        let mut holds: Vec<(HoldKind, &[DecisionKind])> = Vec::new();
+        // A child only cleans up, and a clean-up that fails holds nobody.
         if !self.child {
-            holds.push((HoldKind::Credentials, &[Retry]));
+            holds.extend([(HoldKind::Stuck, &[Retry][..]), (HoldKind::Credentials, &[Retry][..])]);
         }
         if !self.child && judged {
             holds.push((HoldKind::Conflict, &[Retry]));

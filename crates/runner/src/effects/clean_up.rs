@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use domain::{Outcome, RunId};
 use engine::{Job, boundary};
 
+use super::left_over;
 use super::run_agent::{keep_unfinished, take_login_back};
 use crate::attempt;
 use crate::git;
@@ -27,6 +28,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
     let remove = move || remove_all(&paths, &run);
     hands.blocking(&job.id.run, remove).await?;
     boundary("clean_up.after");
+    left_over::try_again(hands, job).await;
     Ok(Outcome::CleanedUp)
 }
 
@@ -51,7 +53,7 @@ fn spools(paths: &Paths, run: &RunId) -> Result<Vec<(PathBuf, u32)>, Trouble> {
     Ok(found)
 }
 
-fn remove_all(paths: &Paths, run: &RunId) -> Result<(), Trouble> {
+pub(super) fn remove_all(paths: &Paths, run: &RunId) -> Result<(), Trouble> {
     git::remove_workspace(&paths.workspace(run))?;
     let folder = paths.run(run);
     let entries = match std::fs::read_dir(&folder) {

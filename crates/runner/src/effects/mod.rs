@@ -4,6 +4,7 @@ pub(crate) mod adopt;
 pub(crate) mod clean_up;
 pub(crate) mod commit_artifact;
 pub(crate) mod land;
+pub(crate) mod left_over;
 pub(crate) mod merge_child;
 pub(crate) mod open_branch;
 pub(crate) mod open_child_branch;

@@ -15,6 +15,7 @@ use crate::commission;
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
+use crate::kept;
 use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
@@ -27,6 +28,7 @@ use crate::trouble::Trouble;
 const MAX_WORDS: usize = 64 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Outcome, Trouble> {
+    let (job, task) = &kept::take_up(&hands.paths, job, task)?;
     let spool = hands.paths.spool(&job.id, None);
     let session = hands.paths.session(&job.id.run, &task.session);
     boundary("agent.before");

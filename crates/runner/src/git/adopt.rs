@@ -60,9 +60,23 @@ pub fn adopt(
     take_objects(private, user, ours, &tip)?;
     // Noted before our branch moves: what goes on from here may be published over their tip.
     private.force_ref(&published_note(branch), &tip)?;
-    private.set_tip(branch, &tip, Some(ours))?;
+    let before = stands_on_the_way(private, branch, ours, &tip)?;
+    private.set_tip(branch, &tip, Some(&before))?;
     let changed = private.diffstat(ours, &tip)?.into_iter().map(|change| change.path).collect();
     Ok(Adopted::Taken { tree: private.tree_of(&tip)?, commit: tip, changed })
+}
+
+/// Where our branch stands: at `ours`, or further along theirs, by an earlier take-over that nobody was told of.
+fn stands_on_the_way(
+    private: &PrivateRepo,
+    branch: &BranchName,
+    ours: &CommitId,
+    theirs: &CommitId,
+) -> Result<CommitId, GitError> {
+    match private.tip(branch)? {
+        Some(tip) if private.is_ancestor(ours, &tip)? && private.is_ancestor(&tip, theirs)? => Ok(tip),
+        Some(_) | None => Ok(ours.clone()),
+    }
 }
 
 /// Copies what is new since `ours` into the private repository, which until now only shares it:

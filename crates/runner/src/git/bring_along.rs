@@ -123,6 +123,10 @@ impl<'a> Step<'a> {
         fs::copy(&plan.index.0, &fresh).map_err(GitError::io("cannot write", &fresh))?;
         let index = git_dir.join("index");
         fs::rename(&fresh, &index).map_err(GitError::io("cannot replace", &index))?;
+        // A branch that outlasts a power cut while its checkout does not would show the change as undone by the user.
+        for folder in [top, git_dir] {
+            sync_file_system(folder).map_err(GitError::io("cannot sync", folder))?;
+        }
         self.checkout.unlock()
     }
 
@@ -234,7 +238,7 @@ impl<'a> Step<'a> {
             // Git takes paths as relative to where it runs, if that is inside the work tree.
             .directory(&self.checkout.work_tree)
             .env("GIT_WORK_TREE", &self.checkout.work_tree)
-            .env("GIT_INDEX_FILE", index)
+            .index(index)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
         for driver in &self.filters {
             for part in ["clean", "smudge", "process"] {
@@ -244,6 +248,11 @@ impl<'a> Step<'a> {
         }
         call
     }
+}
+
+/// The files are many and of all sizes: one call for all of them.
+fn sync_file_system(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(fs::File::open(folder)?)?)
 }
 
 /// A copy of the index, gone when dropped.

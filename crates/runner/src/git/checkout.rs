@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use super::private_repo::remove_if_there;
 use super::run::Call;
 use super::user_repo::{UserRepo, head_branch};
 use super::{BranchName, CommitId, GitError};
+use crate::durable;
 
 const MARK: &str = "holdpoint moves this checkout";
 
@@ -64,7 +65,7 @@ fn is_rebasing(git_dir: &Path, branch: &BranchName) -> bool {
 
 fn is_bare(user: &UserRepo) -> Result<bool, GitError> {
     let bare = Call::at(user.common_dir()).args(["config", "--type=bool", "--get", "core.bare"]).finish()?;
-    Ok(bare.stdout.trim_ascii() == b"true")
+    Ok(bare.found("config --get core.bare")?.is_some_and(|bare| bare.trim_ascii() == b"true"))
 }
 
 fn main_work_tree(user: &UserRepo) -> Result<PathBuf, GitError> {
@@ -101,7 +102,9 @@ impl Checkout {
     pub(crate) fn filter_drivers(&self) -> Result<Vec<String>, GitError> {
         let listed =
             Call::at(&self.git_dir).args(["config", "-z", "--name-only", "--get-regexp", r"^filter\."]).finish()?;
-        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        // A filter that was not listed would run: git must have told.
+        let listed = listed.found("config --get-regexp")?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&listed).into_owned();
         let names = text.split('\0').filter_map(|key| {
             let (driver, _) = key.strip_prefix("filter.")?.rsplit_once('.')?;
             Some(driver.to_owned())
@@ -120,13 +123,16 @@ impl Checkout {
     pub(crate) fn lock(&self, old: &CommitId, new: &CommitId) -> Result<Locked, GitError> {
         let path = self.lock_path();
         let draft = self.git_dir.join("holdpoint-lock");
-        fs::write(&draft, format!("{MARK} from {old} to {new}\n")).map_err(GitError::io("cannot write", &draft))?;
+        let text = format!("{MARK} from {old} to {new}\n");
+        write_synced(&draft, text.as_bytes()).map_err(GitError::io("cannot write", &draft))?;
         // A link appears with its text at once, and only if no lock is there.
         let linked = match self.lock_text()? {
             Some(text) if text.starts_with(MARK) => fs::rename(&draft, &path),
             Some(_) | None => fs::hard_link(&draft, &path),
         };
         remove_if_there(&draft)?;
+        // The branch moves only after what is unfinished then is on disk.
+        durable::sync_folder(&self.git_dir).map_err(GitError::io("cannot sync", &self.git_dir))?;
         match linked {
             Ok(()) => Ok(Locked::Yes),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Locked::BySomeoneElse),
@@ -158,8 +164,17 @@ impl Checkout {
     /// Lets go of our lock; somebody else's stays.
     pub(crate) fn unlock(&self) -> Result<(), GitError> {
         match self.lock_text()? {
-            Some(text) if text.starts_with(MARK) => remove_if_there(&self.lock_path()),
+            Some(text) if text.starts_with(MARK) => {
+                remove_if_there(&self.lock_path())?;
+                durable::sync_folder(&self.git_dir).map_err(GitError::io("cannot sync", &self.git_dir))
+            }
             Some(_) | None => Ok(()),
         }
     }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }

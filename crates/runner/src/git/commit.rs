@@ -94,7 +94,8 @@ impl PrivateRepo {
     }
 
     /// Commits `tree` on the branch, which must stand at `expected_parent`. If the branch has
-    /// since got a commit with the same `Holdpoint-Effect` trailer, that commit is the answer.
+    /// since got a commit with the same `Holdpoint-Effect` trailer, that commit is the answer;
+    /// what an earlier effect left there that failed is taken off.
     pub fn commit_tree(
         &self,
         branch: &BranchName,
@@ -105,6 +106,7 @@ impl PrivateRepo {
         if let Some(done) = self.earlier(branch, expected_parent, text)? {
             return Ok(done);
         }
+        self.stand_at(branch, expected_parent, text)?;
         let commit = self.commit(&CommitRequest {
             parents: vec![expected_parent.clone()],
             tree: tree.clone(),
@@ -159,6 +161,18 @@ impl PrivateRepo {
         key: &str,
         value: &str,
     ) -> Result<Vec<CommitId>, GitError> {
+        let all = self.trailers(tip, since, key)?;
+        let with = all.into_iter().filter(|(_, values)| values.iter().any(|found| found == value));
+        Ok(with.map(|(commit, _)| commit).collect())
+    }
+
+    /// First-parent commits from `tip` back to (without) `since`, each with the values it has for a trailer.
+    pub(crate) fn trailers(
+        &self,
+        tip: &CommitId,
+        since: Option<&CommitId>,
+        key: &str,
+    ) -> Result<Vec<(CommitId, Vec<String>)>, GitError> {
         let format = format!("--format=%H%x01%(trailers:key={key},valueonly,unfold,separator=%x01)");
         let mut call = self
             .call()
@@ -170,12 +184,12 @@ impl PrivateRepo {
         let out = call.arg("--").run()?;
         let text = String::from_utf8_lossy(&out);
         text.split('\0')
-            .filter_map(|line| {
+            .filter(|line| !line.is_empty())
+            .map(|line| {
                 let mut parts = line.trim_end().split('\u{1}');
-                let id = parts.next()?;
-                parts.any(|found| found == value).then_some(id)
+                let commit = CommitId::parse(parts.next().unwrap_or_default())?;
+                Ok((commit, parts.filter(|value| !value.is_empty()).map(str::to_owned).collect()))
             })
-            .map(CommitId::parse)
             .collect()
     }
 
@@ -218,7 +232,7 @@ impl ScratchIndex {
     }
 
     pub(crate) fn call(&self, private: &PrivateRepo) -> super::run::Call {
-        private.call().env("GIT_INDEX_FILE", &self.0)
+        private.call().index(&self.0)
     }
 
     pub(crate) fn set(&self, private: &PrivateRepo, lines: Vec<u8>) -> Result<(), GitError> {

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::passing::{passes, words_pass};
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("`{}` is not inside a git repository", .0.display())]
@@ -34,11 +36,17 @@ pub enum GitError {
     RefLocked { reference: String },
     #[error("objects that `{}` needs are missing", .repository.display())]
     ObjectsMissing { repository: PathBuf, detail: String },
+    #[error("Holdpoint's own repository `{}` is damaged and could not be rebuilt", .0.display())]
+    Damaged(PathBuf),
+    #[error(
+        "commit {commit}, which the run's log names, is neither in Holdpoint's repository of the project nor in yours"
+    )]
+    CommitLost { commit: String },
     #[error("the checkout of `{}` cannot be found", .0.display())]
     CheckoutUnknown(PathBuf),
     #[error("`git {args}` did not end within {seconds} seconds")]
     TimedOut { args: String, seconds: u64 },
-    #[error("`git {args}` exited with {code}: {stderr}")]
+    #[error("`git {args}` {}: {stderr}", ended(*.code))]
     Failed { args: String, code: i32, stderr: String },
     #[error("`git {args}` printed something unexpected: {detail}")]
     Unreadable { args: String, detail: String },
@@ -65,6 +73,12 @@ impl GitError {
             Self::ObjectsMissing { .. } => {
                 "the repository was pruned, or is a partial clone: fetch the missing history with `git fetch --unshallow` or `git fetch --refetch`"
             }
+            Self::Damaged(_) => {
+                "move that folder away and retry; runs go on as far as your repository has their commits"
+            }
+            Self::CommitLost { .. } => {
+                "fetch it into your repository if another clone has it, then retry; otherwise cancel the run and start a new one"
+            }
             Self::CheckoutUnknown(_) => "start from the main checkout of the repository",
             Self::Start(_) => "install git 2.38 or later and make sure it is on PATH",
             Self::BadObjectId(_)
@@ -78,9 +92,47 @@ impl GitError {
         Some(hint.to_owned())
     }
 
+    /// Whether the same call may succeed a moment later, without anybody doing anything.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Start(error) | Self::Io { source: error, .. } => passes(error),
+            Self::Failed { code, stderr, .. } => *code < 0 || words_pass(stderr),
+            Self::RefLocked { .. } | Self::Unreadable { .. } => true,
+            Self::NotARepository(_)
+            | Self::Bare(_)
+            | Self::Empty(_)
+            | Self::NotYours(_)
+            | Self::DetachedHead(_)
+            | Self::BranchMissing(_)
+            | Self::BadRef { .. }
+            | Self::BadObjectId(_)
+            | Self::BadPath { .. }
+            | Self::BadTrailer { .. }
+            | Self::BadRemote { .. }
+            | Self::Moved { .. }
+            | Self::ObjectsMissing { .. }
+            | Self::Damaged(_)
+            | Self::CommitLost { .. }
+            | Self::CheckoutUnknown(_)
+            | Self::TimedOut { .. } => false,
+        }
+    }
+
+    /// Whether a repository may not be what it was: looked through and mended, it may do.
+    pub(crate) fn may_be_damage(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::ObjectsMissing { .. } | Self::Io { .. })
+    }
+
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
+    }
+}
+
+fn ended(code: i32) -> String {
+    match code {
+        0.. => format!("exited with {code}"),
+        signal => format!("was ended by signal {}", -signal),
     }
 }
 

@@ -50,14 +50,7 @@ pub fn join(private: &PrivateRepo, request: &JoinRequest) -> Result<Joined, GitE
     if private.is_ancestor(child, onto)? {
         return done(private, onto, onto.clone());
     }
-    let tip = private.tip(branch)?;
-    if tip.as_ref() != Some(onto) {
-        return Err(GitError::Moved {
-            reference: branch.full(),
-            expected: Some(onto.to_string()),
-            actual: tip.map(|id| id.to_string()),
-        });
-    }
+    private.stand_at(branch, onto, text)?;
     if let Some(unresolved) = unresolved(private, child, must_be_resolved)? {
         return Ok(unresolved);
     }

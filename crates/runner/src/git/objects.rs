@@ -196,7 +196,10 @@ impl Blobs {
         stdin.write_all(format!("{id}\n").as_bytes())?;
         stdin.flush()?;
         let mut head = String::new();
-        self.answers.read_line(&mut head)?;
+        if self.answers.read_line(&mut head)? == 0 {
+            // Git ended: that says nothing about the object.
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
         let size = head.trim_end().rsplit(' ').next().map(str::parse::<usize>);
         let Some(Ok(size)) = size else {
             return Ok(None);

@@ -5,10 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::locks::speaks_of_a_lock;
 use super::names::is_object_id;
 use super::run::Call;
+use super::sync::sync_moved;
+use super::upkeep;
 use super::user_repo::{UserRepo, resolve};
 use super::{BranchName, CommitId, GitError, TreeId};
+use crate::durable;
 
 #[derive(Debug, Clone)]
 pub struct PrivateRepo {
@@ -18,9 +22,7 @@ pub struct PrivateRepo {
 impl PrivateRepo {
     /// Makes the repository in `dir`, or goes on with the one that is there.
     pub fn open(dir: &Path, user: &UserRepo) -> Result<Self, GitError> {
-        if !dir.join("HEAD").is_file() {
-            make(dir, user)?;
-        }
+        upkeep::ensure(dir, user)?;
         let dir = dir.canonicalize().map_err(GitError::io("cannot open", dir))?;
         let repo = Self { dir };
         let scratch = repo.dir.join("tmp");
@@ -54,9 +56,12 @@ impl PrivateRepo {
         if fs::read(path).is_ok_and(|old| old == bytes) {
             return Ok(());
         }
-        let fresh = self.scratch("file");
-        fs::write(&fresh, bytes).map_err(GitError::io("cannot write", &fresh))?;
-        fs::rename(&fresh, path).map_err(GitError::io("cannot write", path))
+        durable::replace(&self.scratch("file"), path, bytes).map_err(GitError::io("cannot write", path))
+    }
+
+    /// Whether it is not the repository any more that runs began with, so that references may be missing.
+    pub(crate) fn was_rebuilt(&self) -> bool {
+        upkeep::was_rebuilt(&self.dir)
     }
 
     pub fn dir(&self) -> &Path {
@@ -65,6 +70,11 @@ impl PrivateRepo {
 
     pub(crate) fn call(&self) -> Call {
         Call::at(&self.dir)
+    }
+
+    /// A call that moves references: locks that a killed one left are taken away for it.
+    fn moving(&self) -> Call {
+        Call::at(&self.dir).taking_locks_of_ours()
     }
 
     /// A path for a file of one call, used by nobody else.
@@ -108,7 +118,17 @@ impl PrivateRepo {
         new: &CommitId,
         expected_old: Option<&CommitId>,
     ) -> Result<(), GitError> {
-        compare_and_swap(&self.dir, &branch.full(), new, expected_old, "holdpoint")
+        self.swap(&branch.full(), new, expected_old, "holdpoint")
+    }
+
+    pub(crate) fn swap(
+        &self,
+        reference: &str,
+        new: &CommitId,
+        expected_old: Option<&CommitId>,
+        reason: &str,
+    ) -> Result<(), GitError> {
+        compare_and_swap(self.moving(), &self.dir, reference, new, expected_old, reason)
     }
 
     /// Takes the branch away if it still stands at `expected`. Gone already is fine.
@@ -116,7 +136,16 @@ impl PrivateRepo {
         match self.tip(branch)? {
             None => Ok(()),
             Some(tip) if tip == *expected => {
-                self.call().args(["update-ref", "--no-deref", "-d", &branch.full(), expected.as_str()]).run().map(drop)
+                let deleted = self
+                    .moving()
+                    .args(["update-ref", "--no-deref", "-d", &branch.full(), expected.as_str()])
+                    .finish()?;
+                match deleted.code {
+                    0 => sync_moved(&self.dir, &branch.full()),
+                    // An earlier try of this very call may have done it.
+                    _ if self.tip(branch)?.is_none() => sync_moved(&self.dir, &branch.full()),
+                    _ => Err(deleted.failed(format!("update-ref -d {branch}"))),
+                }
             }
             Some(tip) => Err(GitError::Moved {
                 reference: branch.full(),
@@ -134,7 +163,8 @@ impl PrivateRepo {
         if self.reference(name)?.as_ref() == Some(commit) {
             return Ok(());
         }
-        self.call().args(["update-ref", "--no-deref", name, commit.as_str()]).run().map(drop)
+        self.moving().args(["update-ref", "--no-deref", name, commit.as_str()]).run()?;
+        sync_moved(&self.dir, name)
     }
 
     pub fn is_ancestor(&self, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
@@ -173,29 +203,10 @@ impl PrivateRepo {
 }
 
 /// Moves a reference of any repository, if it still stands where the caller thinks. A reference
-/// that already is at `new` counts as moved: an earlier call did it.
-/// Makes the repository beside its place and moves it there whole: whoever looks finds all of it or nothing, and of
-/// several who make it at once one wins.
-fn make(dir: &Path, user: &UserRepo) -> Result<(), GitError> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let mut fresh = dir.as_os_str().to_owned();
-    fresh.push(format!(".new-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let fresh = PathBuf::from(fresh);
-    fs::create_dir_all(&fresh).map_err(GitError::io("cannot create", &fresh))?;
-    Call::at(&fresh)
-        .args(["init", "--bare", "--quiet", "--template="])
-        .arg(format!("--object-format={}", user.object_format()))
-        .run()?;
-    match fs::rename(&fresh, dir) {
-        Ok(()) => Ok(()),
-        Err(_) if dir.join("HEAD").is_file() => {
-            fs::remove_dir_all(&fresh).map_err(GitError::io("cannot remove", &fresh))
-        }
-        Err(error) => Err(GitError::io("cannot create", dir)(error)),
-    }
-}
-
+/// that already is at `new` counts as moved: an earlier call did it. When this returns, a power cut
+/// takes neither the reference nor its objects back.
 pub(crate) fn compare_and_swap(
+    call: Call,
     git_dir: &Path,
     reference: &str,
     new: &CommitId,
@@ -204,17 +215,11 @@ pub(crate) fn compare_and_swap(
 ) -> Result<(), GitError> {
     let nothing = "0".repeat(new.as_str().len());
     let old = expected_old.map_or(nothing.as_str(), CommitId::as_str);
-    let moved = Call::at(git_dir)
-        .args(["update-ref", "--no-deref", "-m", reason])
-        .args([reference, new.as_str(), old])
-        .finish()?;
-    if moved.code == 0 {
-        return Ok(());
+    let moved = call.args(["update-ref", "--no-deref", "-m", reason]).args([reference, new.as_str(), old]).finish()?;
+    if moved.code == 0 || resolve(git_dir, reference)?.as_ref() == Some(new) {
+        return sync_moved(git_dir, reference);
     }
     let actual = resolve(git_dir, reference)?;
-    if actual.as_ref() == Some(new) {
-        return Ok(());
-    }
     if actual.as_ref() != expected_old {
         return Err(GitError::Moved {
             reference: reference.to_owned(),
@@ -222,7 +227,7 @@ pub(crate) fn compare_and_swap(
             actual: actual.map(|id| id.to_string()),
         });
     }
-    if moved.stderr.contains(".lock") {
+    if speaks_of_a_lock(&moved.stderr) {
         return Err(GitError::RefLocked { reference: reference.to_owned() });
     }
     Err(moved.failed(format!("update-ref {reference}")))

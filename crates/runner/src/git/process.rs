@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::GitError;
-use super::run::for_people;
+use super::run::{code_of, for_people};
 
 /// A running git that takes input piece by piece.
 pub(crate) struct Conversation {
@@ -36,11 +36,7 @@ impl Conversation {
         if status.success() {
             return Ok(());
         }
-        Err(GitError::Failed {
-            args: self.args.clone(),
-            code: status.code().unwrap_or(-1),
-            stderr: for_people(&stderr),
-        })
+        Err(GitError::Failed { args: self.args.clone(), code: code_of(status), stderr: for_people(&stderr) })
     }
 
     pub(crate) fn broke(&self, error: &io::Error) -> GitError {
@@ -59,7 +55,7 @@ impl Drop for Conversation {
 pub(crate) type Collected = Option<(ExitStatus, Vec<u8>, Vec<u8>)>;
 
 /// Feeds, reads and waits at once, so that no pipe can fill up. `None`: time ran out.
-pub(crate) fn collect(mut child: Child, input: Option<Vec<u8>>, timeout: Option<Duration>) -> io::Result<Collected> {
+pub(crate) fn collect(mut child: Child, input: Option<&[u8]>, timeout: Option<Duration>) -> io::Result<Collected> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -69,7 +65,7 @@ pub(crate) fn collect(mut child: Child, input: Option<Vec<u8>>, timeout: Option<
         scope.spawn(move || {
             if let (Some(mut stdin), Some(input)) = (stdin, input) {
                 // A git that stops reading says why by its exit code.
-                let _ = stdin.write_all(&input);
+                let _ = stdin.write_all(input);
             }
         });
         let in_time = ended_in_time(&child, timeout)?;

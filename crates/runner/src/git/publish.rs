@@ -102,7 +102,7 @@ pub(crate) fn move_branch(
             Err(not_moved) => return Ok(not_moved),
         },
     };
-    let swapped = compare_and_swap(user.common_dir(), &branch.full(), new, old, reason);
+    let swapped = compare_and_swap(Call::at(user.common_dir()), user.common_dir(), &branch.full(), new, old, reason);
     if let Err(error) = swapped {
         for checkout in &checkouts {
             checkout.unlock()?;

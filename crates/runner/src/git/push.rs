@@ -55,6 +55,8 @@ pub fn push_remote(
         Err(GitError::TimedOut { seconds, .. }) => {
             Ok(PushOutcome::Unreachable { reason: format!("no answer within {seconds} seconds") })
         }
+        // Also a remote may have no memory or space left, and says so in the same words as this machine.
+        Err(GitError::Failed { stderr, .. }) => Ok(without_answer(&stderr)),
         Err(other) => Err(other),
     }
 }
@@ -64,7 +66,7 @@ fn has_own_ssh(user: &UserRepo) -> Result<bool, GitError> {
         return Ok(true);
     }
     let set = Call::for_user(user.git_dir()).args(["config", "--get", "core.sshCommand"]).finish()?;
-    Ok(set.code == 0)
+    Ok(set.found("config --get core.sshCommand")?.is_some())
 }
 
 /// Only ways of transport that run no program named by the URL.

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::harvest::{HarvestRefusal, OnRefusal, gather};
-use super::private_repo::compare_and_swap;
 use super::{BranchName, CommitId, CommitRequest, CommitText, PrivateRepo};
 
 #[derive(Debug)]
@@ -49,6 +48,6 @@ pub fn rescue(
         tree,
         text: text.clone(),
     })?;
-    compare_and_swap(private.dir(), &reference, &commit, before.as_ref(), "holdpoint: rescue")?;
+    private.swap(&reference, &commit, before.as_ref(), "holdpoint: rescue")?;
     Ok(Rescued::Kept { commit, left_out })
 }

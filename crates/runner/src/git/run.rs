@@ -3,15 +3,17 @@
 //! prompt, and none looks for a repository by itself except `Call::discover`.
 
 use std::ffi::OsStr;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
 use super::GitError;
-use super::process::{Conversation, collect};
+use super::locks;
+use super::process::{Collected, Conversation, collect};
+use crate::passing::{CALL_WAITS, rest, words_pass};
 
 /// Set above any configuration file, in every call.
 const PINS: &[(&str, &str)] = &[
@@ -24,7 +26,9 @@ const PINS: &[(&str, &str)] = &[
     ("core.excludesFile", "/dev/null"),
     ("core.protectHFS", "true"),
     ("core.protectNTFS", "true"),
+    // What an event names must be there after a power cut: objects, packs and references are synced by git itself.
     ("core.fsync", "committed"),
+    ("core.fsyncMethod", "fsync"),
     ("core.pager", "cat"),
     ("protocol.ext.allow", "never"),
     ("protocol.file.allow", "user"),
@@ -86,6 +90,9 @@ pub(crate) struct Call {
     input: Option<Vec<u8>>,
     pins: Vec<(String, String)>,
     timeout: Option<Duration>,
+    index: Option<PathBuf>,
+    /// The private repository, when the call takes locks there.
+    locks_of: Option<PathBuf>,
 }
 
 pub(crate) struct Finished {
@@ -100,6 +107,13 @@ impl Call {
         let mut call = Self::with(Settings::Pinned);
         call.command.env("GIT_DIR", git_dir).current_dir(git_dir);
         call
+    }
+
+    /// For a call on the private repository that takes locks there: what a killed one left is taken away.
+    pub(crate) fn taking_locks_of_ours(mut self) -> Self {
+        self.locks_of = self.command.get_current_dir().map(Path::to_owned);
+        // Who is met at a reference is soon done, or dead: that is looked into between the tries.
+        self.pin("core.filesRefLockTimeout", "2000")
     }
 
     /// A call on exactly this repository that acts for the user.
@@ -153,7 +167,7 @@ impl Call {
             .env("GIT_COMMITTER_NAME", "Holdpoint")
             .env("GIT_COMMITTER_EMAIL", "holdpoint@localhost")
             .env("LC_ALL", "C");
-        Self { command, shown: Vec::new(), input: None, pins, timeout: None }
+        Self { command, shown: Vec::new(), input: None, pins, timeout: None, index: None, locks_of: None }
     }
 
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
@@ -194,20 +208,67 @@ impl Call {
         self
     }
 
-    /// Runs to the end; any exit code is an answer.
+    /// Works with an index file that no other call uses.
+    pub(crate) fn index(mut self, index: &Path) -> Self {
+        self.command.env("GIT_INDEX_FILE", index);
+        self.index = Some(index.to_owned());
+        self
+    }
+
+    /// Runs to the end; any exit code is an answer. A git that was killed, or had no memory, process, descriptor or
+    /// space left, gave none: it is asked again, and every call of ours may be made twice.
     pub(crate) fn finish(mut self) -> Result<Finished, GitError> {
         let input = self.input.take();
+        for wait in CALL_WAITS {
+            match self.once(input.as_deref()) {
+                Err(error) if error.passes() => self.make_way(&error),
+                Ok(finished) if finished.gave_no_answer() || self.met_a_lock(&finished) => {
+                    self.make_way(&finished.stderr);
+                }
+                answer => return answer,
+            }
+            rest(wait);
+        }
+        let finished = self.once(input.as_deref())?;
+        match finished.gave_no_answer() {
+            true => Err(finished.failed(self.shown.join(" "))),
+            false => Ok(finished),
+        }
+    }
+
+    fn once(&mut self, input: Option<&[u8]>) -> Result<Finished, GitError> {
         let stdin = match input {
             Some(_) => Stdio::piped(),
             None => Stdio::null(),
         };
+        let _taking = self.locks_of.as_ref().map(|_| locks::taking_locks());
         let child = self.spawn(stdin, Stdio::piped())?;
-        let (status, stdout, stderr) =
-            collect(child, input, self.timeout).map_err(GitError::Start)?.ok_or_else(|| GitError::TimedOut {
-                args: self.shown.join(" "),
-                seconds: self.timeout.unwrap_or_default().as_secs(),
-            })?;
-        Ok(Finished { code: status.code().unwrap_or(-1), stdout, stderr: for_people(&stderr) })
+        let ended = collect(child, input, self.timeout).map_err(GitError::Start)?;
+        let (status, stdout, stderr) = ended.ok_or_else(|| GitError::TimedOut {
+            args: self.shown.join(" "),
+            seconds: self.timeout.unwrap_or_default().as_secs(),
+        })?;
+        Ok(Finished { code: code_of(status), stdout, stderr: for_people(&stderr) })
+    }
+
+    /// Takes away what a killed try left in the way of the next.
+    fn make_way(&self, why: &dyn std::fmt::Display) {
+        tracing::warn!(args = self.shown.join(" "), %why, "git gave no answer and is asked again");
+        if let Some(index) = &self.index {
+            let mut lock = index.clone().into_os_string();
+            lock.push(".lock");
+            // If it stays, the next try says so.
+            let _ = std::fs::remove_file(lock);
+        }
+        if let Some(dir) = &self.locks_of
+            && let Err(error) = locks::remove_stale_locks(dir)
+        {
+            tracing::warn!(%error, "stale locks stay");
+        }
+    }
+
+    fn met_a_lock(&self, finished: &Finished) -> bool {
+        self.locks_of.is_some() && finished.code != 0 && locks::speaks_of_a_lock(&finished.stderr)
     }
 
     /// Runs to the end; any exit code but 0 is an error. Gives standard output.
@@ -230,32 +291,49 @@ impl Call {
         }
     }
 
-    /// Runs this call with its output going straight into `reader`; both must succeed.
+    /// Runs this call with its output going straight into `reader`; both must succeed. Asked again like `finish`.
     pub(crate) fn run_into(mut self, mut reader: Call) -> Result<Vec<u8>, GitError> {
         let input = self.input.take().unwrap_or_default();
+        for wait in CALL_WAITS {
+            match self.pipe_once(&input, &mut reader) {
+                Err(error) if error.passes() => self.make_way(&error),
+                answer => return answer,
+            }
+            rest(wait);
+        }
+        self.pipe_once(&input, &mut reader)
+    }
+
+    fn pipe_once(&mut self, input: &[u8], reader: &mut Call) -> Result<Vec<u8>, GitError> {
         let mut source = self.spawn(Stdio::piped(), Stdio::piped())?;
         let pipe = source.stdout.take().expect("stdout was asked for as a pipe");
-        let sink = reader.spawn(Stdio::from(pipe), Stdio::piped())?;
-        let feeding = thread::spawn(move || collect(source, Some(input), None));
-        let received = collect(sink, None, None);
-        let sent = feeding.join().expect("collecting output does not panic");
-        let args = (self.shown.join(" "), reader.shown.join(" "));
-        for (outcome, args) in [(&sent, args.0), (&received, args.1)] {
-            if let Ok(Some((status, _, stderr))) = outcome
-                && !status.success()
-            {
-                return Err(GitError::Failed { args, code: status.code().unwrap_or(-1), stderr: for_people(stderr) });
-            }
+        let sink = reader.spawn(Stdio::from(pipe), Stdio::piped());
+        // Without a reader the source ends by itself: its pipe is closed.
+        let (sent, received) = thread::scope(|scope| {
+            let feeding = scope.spawn(move || collect(source, Some(input), None));
+            let received = sink.and_then(|sink| collect(sink, None, None).map_err(GitError::Start));
+            (feeding.join().expect("collecting output does not panic").map_err(GitError::Start), received)
+        });
+        let received = whole(received?, reader.shown.join(" "));
+        // A source that was killed is the reason why its reader failed, and the other way round: what passes is told.
+        match (whole(sent?, self.shown.join(" ")), received) {
+            (Ok(_), received) => received,
+            (Err(error), Err(other)) if other.passes() && !error.passes() => Err(other),
+            (Err(error), _) => Err(error),
         }
-        sent.map_err(GitError::Start)?;
-        let received = received.map_err(GitError::Start)?;
-        Ok(received.map(|(_, stdout, _)| stdout).unwrap_or_default())
     }
 
     /// Starts a call that is spoken to while it runs.
     pub(crate) fn converse(mut self) -> Result<Conversation, GitError> {
+        let args = self.shown.join(" ");
+        for wait in CALL_WAITS {
+            match self.spawn(Stdio::piped(), Stdio::piped()) {
+                Err(error) if error.passes() => rest(wait),
+                child => return Ok(Conversation { child: child?, args }),
+            }
+        }
         let child = self.spawn(Stdio::piped(), Stdio::piped())?;
-        Ok(Conversation { child, args: self.shown.join(" ") })
+        Ok(Conversation { child, args })
     }
 
     fn spawn(&mut self, stdin: Stdio, stdout: Stdio) -> Result<Child, GitError> {
@@ -288,6 +366,32 @@ fn program() -> &'static Path {
 impl Finished {
     pub(crate) fn failed(self, args: String) -> GitError {
         GitError::Failed { args, code: self.code, stderr: self.stderr }
+    }
+
+    /// Whether what was asked for is there: exit code 0 says yes, 1 says no, any other that git could not tell.
+    pub(crate) fn found(self, args: &str) -> Result<Option<Vec<u8>>, GitError> {
+        match self.code {
+            0 => Ok(Some(self.stdout)),
+            1 => Ok(None),
+            _ => Err(self.failed(args.to_owned())),
+        }
+    }
+
+    fn gave_no_answer(&self) -> bool {
+        self.code < 0 || (self.code != 0 && words_pass(&self.stderr))
+    }
+}
+
+/// The exit code; for a process that a signal ended, the signal's number below zero.
+pub(crate) fn code_of(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| status.signal().map_or(-1, |signal| -signal))
+}
+
+fn whole(ended: Collected, args: String) -> Result<Vec<u8>, GitError> {
+    let Some((status, stdout, stderr)) = ended else { return Ok(Vec::new()) };
+    match status.success() {
+        true => Ok(stdout),
+        false => Err(GitError::Failed { args, code: code_of(status), stderr: for_people(&stderr) }),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::retry_on_intr;
 
-use super::run::Call;
+use super::run::{Call, Finished};
 use super::{BranchName, CommitId, GitError};
 
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ impl UserRepo {
             .arg("--absolute-git-dir")
             .finish()?;
         if found.code != 0 {
-            return Err(why_not(path, &found.stderr));
+            return Err(why_not(path, found));
         }
         let text = String::from_utf8_lossy(&found.stdout).into_owned();
         let lines: Vec<&str> = text.lines().collect();
@@ -118,8 +118,8 @@ impl UserRepo {
         if let Some(remote) = self.remote_named(None)? {
             let head = format!("refs/remotes/{}/HEAD", remote.name);
             let prefix = format!("refs/remotes/{}/", remote.name);
-            let target = self.call().args(["symbolic-ref", "-q"]).arg(head).finish()?;
-            let target = String::from_utf8_lossy(&target.stdout).trim().to_owned();
+            let target = self.call().args(["symbolic-ref", "-q"]).arg(head).finish()?.found("symbolic-ref")?;
+            let target = String::from_utf8_lossy(&target.unwrap_or_default()).trim().to_owned();
             if let Some(name) = target.strip_prefix(&prefix)
                 && let Ok(branch) = BranchName::parse(name)
                 && self.tip(&branch)?.is_some()
@@ -139,8 +139,8 @@ impl UserRepo {
     /// Where this branch is pushed: its own upstream, else `origin`, else the only remote.
     pub fn remote(&self, base: &BranchName) -> Result<Option<Remote>, GitError> {
         let key = format!("branch.{base}.remote");
-        let upstream = self.call().args(["config", "--get", "--", &key]).finish()?;
-        let upstream = String::from_utf8_lossy(&upstream.stdout).trim().to_owned();
+        let upstream = self.call().args(["config", "--get", "--", &key]).finish()?.found("config --get")?;
+        let upstream = String::from_utf8_lossy(&upstream.unwrap_or_default()).trim().to_owned();
         self.remote_named(Some(&upstream))
     }
 
@@ -156,7 +156,8 @@ impl UserRepo {
 
     fn remotes(&self) -> Result<Vec<Remote>, GitError> {
         let listed = self.call().args(["config", "-z", "--get-regexp", r"^remote\..*\.(url|pushurl)$"]).finish()?;
-        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let listed = listed.found("config --get-regexp")?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&listed).into_owned();
         let mut remotes: Vec<Remote> = Vec::new();
         for (key, url) in text.split('\0').filter_map(|item| item.split_once('\n')) {
             let Some(key) = key.strip_prefix("remote.") else {
@@ -185,20 +186,23 @@ impl UserRepo {
     }
 }
 
-fn why_not(path: PathBuf, stderr: &str) -> GitError {
+fn why_not(path: PathBuf, found: Finished) -> GitError {
+    let stderr = &found.stderr;
     if stderr.contains("safe.bareRepository") || stderr.contains("must be run in a work tree") {
         GitError::Bare(path)
     } else if stderr.contains("dubious ownership") {
         GitError::NotYours(path)
-    } else {
+    } else if stderr.contains("not a git repository") {
         GitError::NotARepository(path)
+    } else {
+        found.failed("rev-parse --git-dir".to_owned())
     }
 }
 
 /// The short name of the branch that HEAD of this git directory stands on.
 pub(crate) fn head_branch(git_dir: &Path) -> Result<Option<String>, GitError> {
-    let head = Call::at(git_dir).args(["symbolic-ref", "-q", "HEAD"]).finish()?;
-    let target = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+    let head = Call::at(git_dir).args(["symbolic-ref", "-q", "HEAD"]).finish()?.found("symbolic-ref HEAD")?;
+    let target = String::from_utf8_lossy(&head.unwrap_or_default()).trim().to_owned();
     Ok(target.strip_prefix("refs/heads/").map(str::to_owned))
 }
 
@@ -206,9 +210,9 @@ pub(crate) fn head_branch(git_dir: &Path) -> Result<Option<String>, GitError> {
 pub(crate) fn resolve(git_dir: &Path, reference: &str) -> Result<Option<CommitId>, GitError> {
     let found =
         Call::at(git_dir).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{reference}^{{commit}}")).finish()?;
-    let id = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-    match found.code {
-        0 => CommitId::parse(&id).map(Some),
-        _ => Ok(None),
+    // A git that could not tell must not read as a branch that is not there.
+    match found.found("rev-parse --verify")? {
+        Some(id) => CommitId::parse(String::from_utf8_lossy(&id).trim()).map(Some),
+        None => Ok(None),
     }
 }

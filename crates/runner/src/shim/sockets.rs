@@ -2,8 +2,7 @@
 //! opened first and the name is reached through it.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     os::{
         fd::{AsRawFd, OwnedFd},
         unix::net::{UnixListener, UnixStream},
@@ -41,11 +40,6 @@ pub(crate) fn shorten(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
     let opened = rustix::fs::open(directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let short = Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(name);
     Ok((opened, short))
-}
-
-/// Makes what was written to files of `directory` findable after a power loss.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::sockets::sync_directory;
+use crate::durable;
 use crate::sandbox::Tier;
 
 /// Held from before the launch until the shim's end.
@@ -145,12 +145,7 @@ pub(super) fn seen_under_lock(spool: &Path) -> Result<Seen, SpoolError> {
 
 /// Makes the spool and its door, for nobody but this user.
 pub(super) fn create(spool: &Path) -> Result<(), SpoolError> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(spool.join(DOOR))
-        .and_then(|()| sync_directory(spool))
-        .map_err(file_error(spool, DOOR))
+    durable::create_folders(&spool.join(DOOR)).map_err(file_error(spool, DOOR))
 }
 
 /// Opens the lock file; whether anybody holds it is not asked.
@@ -186,8 +181,7 @@ fn publish_bytes(spool: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&temporary, spool.join(name))?;
-    sync_directory(spool)
+    durable::rename(&temporary, &spool.join(name))
 }
 
 /// Reads a published file; `None` when it is not there.

@@ -1,7 +1,7 @@
 //! Scope, research, plan, each with a say; then pulses and a review.
 
 use crate::world::{World, yes};
-use domain::{ArtifactKind, Decision, Ending, Phase};
+use domain::{ArtifactKind, Decision, Ending, HoldKind, Phase};
 
 const SCRIPT: &str = r##"
 [[conversation]]
@@ -99,4 +99,24 @@ async fn a_staged_run_asks_at_each_stage_and_works_the_persons_own_plan_in_pulse
     assert!(second.contains("# Scope") && second.contains("# Research"), "{second}");
     let context = record("context.json");
     assert!(context.contains("\"tasks\"") && context.contains("\"originalRequest\""), "{context}");
+}
+
+#[tokio::test]
+async fn a_run_whose_commit_is_in_no_repository_any_more_says_which_one() {
+    let world = World::new(SCRIPT);
+    let mut said = String::new();
+    let run = world.work("staged", "true", |_, hold| match hold.kind {
+        HoldKind::Stuck => {
+            said = hold.summary.clone();
+            Decision::Cancel { reason: None }
+        }
+        _ => {
+            world.lose_private_repository();
+            yes()
+        }
+    });
+    let run = run.await;
+    assert_eq!(run.phase, Phase::Ended { ending: Ending::Cancelled });
+    let commit = run.head.as_ref().unwrap().short();
+    assert!(said.contains(&format!("commit {commit}")) && said.contains("neither"), "{said}");
 }

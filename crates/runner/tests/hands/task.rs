@@ -49,6 +49,17 @@ async fn a_handoff_is_in_the_commit_of_its_code_and_its_risks_are_shown() {
     assert_eq!(run.stages[0].crashes, 1, "a handoff without a change was refused once");
 }
 
+#[tokio::test]
+async fn a_lost_repository_has_again_what_the_user_has_of_a_run() {
+    let world = World::new(SCRIPT);
+    let run = world.work("task", "true", |_, _| yes()).await;
+    assert_eq!(run.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", run.failure);
+    world.lose_private_repository();
+    let diff = world.hands.diff(&run).await.unwrap();
+    assert!(diff.text.contains("+++ b/package.json"), "{}", diff.text);
+    assert_eq!(diff.head, run.head.as_ref().unwrap().as_str());
+}
+
 const HANDS_OUT: &str = r##"
 [[conversation]]
 role = "worker"

@@ -367,6 +367,17 @@ fn the_failed_stop_of_an_old_agent_does_not_hide_what_is_to_be_retried() {
 }
 
 #[test]
+fn a_clean_up_that_fails_does_not_hold_a_run_whose_work_is_done() {
+    let mut history = planning(samples::config());
+    while history.run.open_effects.values().all(|effect| effect.word() != "clean_up") {
+        good(&mut history);
+    }
+    let failed = Outcome::Failed { message: "the disk is away".to_owned(), hint: None };
+    let history = check(&history, report(&history, failed), Ok(&["EffectFinished", "RunCompleted"]));
+    assert!(history.run.hold().is_none());
+}
+
+#[test]
 fn a_model_that_fails_pauses_and_a_retry_goes_on_with_the_conversation() {
     let history = planning(samples::config());
     let outcome = ended(AgentEnd::ModelFailed { reason: "overloaded".to_owned() });
