@@ -1,13 +1,13 @@
 //! What an agent is given: its workspace, its job's file, its launch.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use domain::{AgentProgram, AgentTask, Purpose, Reach};
 use drivers::{JOB_FILE, RESULT_FILE, Way};
 use engine::{Job, boundary};
 
 use crate::brief;
+use crate::dir_fd::Dir;
 use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
@@ -75,22 +75,14 @@ fn lay_out(
     let repos = Repos::open(paths, &job.run)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
-    std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
-    remove(&session.join(RESULT_FILE))?;
+    let folder = Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
+    let result = folder.remove(RESULT_FILE.as_bytes());
+    result.map_err(|error| Trouble::io("removing", &session.join(RESULT_FILE), &error))?;
     laid::lay_out(paths, &repos, job, task)?;
     task_file::lay_out(paths, &repos, job, task)?;
     let agent_job = given(brief::describe(paths, &repos, job, task)?);
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
-    let path = session.join(JOB_FILE);
-    laid::put(&path, &text)
-}
-
-fn remove(path: &Path) -> Result<(), Trouble> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Trouble::io("removing", path, &error)),
-    }
+    laid::put(&session, JOB_FILE, &text)
 }
 
 fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -> Result<Launch, Trouble> {

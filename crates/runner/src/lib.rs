@@ -8,6 +8,7 @@ mod cards;
 mod carry;
 mod commission;
 mod diary;
+mod dir_fd;
 mod direct;
 mod discuss;
 mod effects;
@@ -16,6 +17,8 @@ pub mod git;
 mod goal;
 mod hand_in;
 mod hands;
+#[cfg(test)]
+mod hostile_folder_tests;
 mod laid;
 mod mcp;
 mod models;

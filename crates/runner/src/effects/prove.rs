@@ -8,6 +8,7 @@ use domain::{Check, CheckResult, CommitId, EffectId, Outcome, Proof};
 use engine::{Job, boundary};
 
 use crate::commission::PrepareError;
+use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
@@ -19,6 +20,8 @@ use crate::trouble::Trouble;
 const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
 const TAIL_LINES: usize = 60;
 const TAIL_BYTES: usize = 8 * 1024;
+/// Enough for what is kept, whatever is lost at a cut letter.
+const READ_BYTES: u64 = 64 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
     Ok(Outcome::Proved { proof: prove(hands, job, commit, 0).await? })
@@ -60,7 +63,7 @@ async fn run_check(
             }
         },
     };
-    let tail = tail(&spool);
+    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool))).await?;
     Ok(CheckResult { name: check.name.clone(), command: check.command.clone(), exit, tail })
 }
 
@@ -77,7 +80,7 @@ async fn prepare(
         (hands.paths.clone(), job.clone(), commit.clone(), ground.clone(), home.clone());
     let lay_out = move || {
         let repos = Repos::open(&paths, &inner.run)?;
-        std::fs::create_dir_all(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
+        Dir::create(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
         Ok(git::materialise(&repos.private, &to_git(&commit)?, &place)?)
     };
     hands.blocking(&job.id.run, lay_out).await?;
@@ -104,7 +107,9 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
 
 /// The end of what a check printed.
 fn tail(spool: &Path) -> String {
-    let bytes = std::fs::read(spool.join("output.jsonl")).unwrap_or_default();
+    // A check that printed nothing has no file.
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_end("output.jsonl", READ_BYTES) };
+    let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(TAIL_LINES);

@@ -12,6 +12,7 @@ use crate::attempt;
 use crate::brief;
 use crate::carry;
 use crate::commission;
+use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
@@ -25,6 +26,10 @@ use crate::trouble::Trouble;
 
 /// Bytes of what an agent says to a person; its tools allow less.
 const MAX_WORDS: usize = 64 * 1024;
+/// Bytes of what an agent hands in.
+pub(crate) const MAX_RESULT: u64 = 16 * 1024 * 1024;
+/// Bytes of what it printed last.
+const MAX_LAST_WORDS: u64 = 16 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Outcome, Trouble> {
     let spool = hands.paths.spool(&job.id, None);
@@ -78,7 +83,7 @@ async fn left(
     let wip = keep_unfinished(hands, job, job.run.tree_for(task)).await?;
     let end = match ended {
         Ended::Exited(exit) if exit.exit == How::Code(0) => AgentEnd::Left,
-        Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(ended, spool) },
+        Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(hands, job, ended, spool).await? },
     };
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })
@@ -97,11 +102,11 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let kind = brief::kind_of(&job.run, task)?;
-    let result = read_result(session)?;
+    let result = take_result(hands, job, session).await?;
     // A program that is not ours does not tell a spent limit from a broken model; the broker's record does.
     if matches!(result, Some(HandIn::ModelFailed { .. } | HandIn::GaveUp { .. }))
         && !job.run.program(&task.session.role).is_own()
-        && let Some(spent) = attempt::spent(spool)?
+        && let Some(spent) = attempt::spent(spool).await?
     {
         return Ok(spent);
     }
@@ -109,12 +114,15 @@ async fn conclude(
         Some(handed_in @ HandIn::GaveUp { .. }) => in_file(job, kind, left.as_ref()).unwrap_or(handed_in),
         Some(handed_in) => handed_in,
         None => {
-            if let Some(spent) = attempt::spent(spool)? {
+            if let Some(spent) = attempt::spent(spool).await? {
                 return Ok(spent);
             }
             match in_file(job, kind, left.as_ref()) {
                 Some(handed_in) => handed_in,
-                None => return Ok(AgentEnd::Crashed { reason: silent(kind, left.as_ref(), ended, spool) }),
+                None => {
+                    let words = last_words(hands, job, ended, spool).await?;
+                    return Ok(AgentEnd::Crashed { reason: silent(kind, left.as_ref(), words) });
+                }
             }
         }
     };
@@ -188,8 +196,7 @@ fn in_file(job: &Job, kind: JobKind, left: Option<&TaskFile>) -> Option<HandIn> 
 }
 
 /// Why an agent that handed nothing in counts as crashed.
-fn silent(kind: JobKind, left: Option<&TaskFile>, ended: &Ended, spool: &Path) -> String {
-    let words = last_words(ended, spool);
+fn silent(kind: JobKind, left: Option<&TaskFile>, words: String) -> String {
     match left {
         Some(file) => format!("{}: {words}", task_md::missing(kind, file)),
         None => words,
@@ -204,17 +211,23 @@ async fn tree_after(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Diges
     Ok(Digest::of([tree.as_str()]))
 }
 
-fn read_result(session: &Path) -> Result<Option<HandIn>, Trouble> {
-    let path = session.join(RESULT_FILE);
-    match std::fs::read(&path) {
-        // What an agent writes is its own business; if it cannot be read, nothing was handed in.
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::io("reading", &path, &error)),
-    }
+async fn take_result(hands: &Hands, job: &Job, session: &Path) -> Result<Option<HandIn>, Trouble> {
+    let session = session.to_owned();
+    hands.blocking(&job.id.run, move || Ok(read_result(&session))).await
 }
 
-fn last_words(ended: &Ended, spool: &Path) -> String {
+/// What an agent writes is its own business; if it cannot be read, nothing was handed in.
+pub(crate) fn read_result(session: &Path) -> Option<HandIn> {
+    let bytes = Dir::open(session).ok()?.read_file(RESULT_FILE, MAX_RESULT).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+async fn last_words(hands: &Hands, job: &Job, ended: &Ended, spool: &Path) -> Result<String, Trouble> {
+    let (ended, spool) = (ended.clone(), spool.to_owned());
+    hands.blocking(&job.id.run, move || Ok(words_at_end(&ended, &spool))).await
+}
+
+fn words_at_end(ended: &Ended, spool: &Path) -> String {
     let how = match ended {
         Ended::Lost => "was lost".to_owned(),
         Ended::Exited(exit) => match &exit.exit {
@@ -224,7 +237,9 @@ fn last_words(ended: &Ended, spool: &Path) -> String {
             How::LaunchFailed(message) => return format!("it could not be started: {message}"),
         },
     };
-    let said = std::fs::read_to_string(spool.join("stderr.log")).unwrap_or_default();
+    // One that complained of nothing has no file.
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_end("stderr.log", MAX_LAST_WORDS) };
+    let said = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
     let tail: Vec<&str> = said.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
     let tail: Vec<&str> = tail.into_iter().rev().collect();
     match tail.as_slice() {

@@ -20,6 +20,7 @@ use super::{
     tier::Tier,
     toolchain::{self, Toolchain},
 };
+use crate::dir_fd::Dir;
 
 /// Name of the broker's socket in the door directory.
 pub const DOOR_SOCKET: &str = "broker.sock";
@@ -153,7 +154,9 @@ impl Cell {
             return Err(CellError::NothingToStart);
         }
         if self.tier == Tier::Restricted {
-            std::fs::create_dir_all(self.tmp()).map_err(|source| CellError::Path { path: self.tmp(), source })?;
+            // An earlier process of the conversation may have put anything there.
+            let made = Dir::open(&self.session).and_then(|session| session.make_sub(b"tmp"));
+            made.map_err(|source| CellError::Path { path: self.tmp(), source })?;
         }
         let orders = self.orders(places, argv).to_arguments();
         let mut command = match self.tier {

@@ -7,6 +7,7 @@ mod direct;
 mod embeddings;
 mod forks;
 mod goal;
+mod hostile;
 mod mcp;
 mod program;
 mod program_stops;

@@ -1,0 +1,111 @@
+//! Agents that turn on Holdpoint: what they leave in the folders they can write, and what they make others say.
+
+use crate::world::{World, yes};
+use domain::{Command, Decision, Ending, Event, Fork, ForkChanges, HoldKind, Phase, Recorded, Run, fork_points};
+use testkit::samples;
+
+/// Ends every process between itself and the first one of the sandbox, the host of the agent before all others.
+const KILL_THE_HOST: &str = "\
+p=$PPID
+while [ \"$p\" -gt 1 ]; do
+  all=\"$p $all\"
+  p=$(awk '/^PPid/ {print $2}' \"/proc/$p/status\")
+done
+kill -9 $all
+";
+
+fn crashes(world: &World, run: &Run) -> Vec<String> {
+    let reason = |event| match event {
+        Event::AgentCrashed { reason, .. } => Some(reason),
+        _ => None,
+    };
+    world.events(&run.id).into_iter().filter_map(reason).collect()
+}
+
+/// A planner that puts something in the place of its result and kills its host; the run waits for a person.
+async fn with_result(put: &str) {
+    let world = World::new("[[conversation]]\nrole = \"nobody\"\n[[conversation.turn]]\ntext = \"hm\"\n");
+    let attack = format!("cd \"$HOME\"\nrm -rf result.json\n{put}\ncd /\n{KILL_THE_HOST}");
+    world.commit(&[("attack.sh", &attack)]);
+    world.cast("planner", "command:sh attack.sh");
+    let run = world.work("autonomous", "true", |_, _| Decision::Cancel { reason: None }).await;
+    let crashes = crashes(&world, &run);
+    assert!(!crashes.is_empty(), "{put}: {:?}", world.events(&run.id));
+    assert!(crashes.iter().all(|reason| reason.contains("signal 9")), "{put}: {crashes:?}");
+}
+
+#[tokio::test]
+async fn a_pipe_in_the_place_of_the_result_of_a_killed_agent_stops_nobody() {
+    with_result("mkfifo result.json").await;
+}
+
+#[tokio::test]
+async fn a_link_to_an_endless_device_in_the_place_of_a_result_stops_nobody() {
+    with_result("ln -s /dev/zero result.json").await;
+}
+
+#[tokio::test]
+async fn a_folder_a_link_or_a_huge_file_in_the_place_of_a_result_is_a_crash_like_any_other() {
+    for put in ["mkdir result.json", "ln -s /etc/hostname result.json", "truncate -s 7G result.json"] {
+        with_result(put).await;
+    }
+}
+
+const ASKS: &str = r##"
+[[conversation]]
+role = "planner"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "submit_plan"
+input = { title = "Plan", body = "# Plan\n\n```mermaid\nflowchart TD\n  A[Ask] --> B[Write]\n```\n" }
+
+[[conversation]]
+role = "implementer"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "shell"
+input = { command = "ln -s SECRETS $HOME/output && echo made > first.txt" }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "ask_questions"
+input = { questions = [{ question = "Which colour?", responseType = "single_choice", options = ["red", "blue"] }] }
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_pulse"
+input = { summary = "done" }
+
+[[conversation]]
+role = "validator"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "complete_review"
+input = { verdict = "pass", severity = "minor", summary = "fine" }
+"##;
+
+#[tokio::test]
+async fn a_fork_takes_nothing_along_from_behind_a_linked_output_folder() {
+    let secrets = tempfile::tempdir().unwrap();
+    std::fs::write(secrets.path().join("id_ed25519"), "the user's own key").unwrap();
+    let world = World::new(&ASKS.replace("SECRETS", &secrets.path().display().to_string()));
+    let person = |_: &Run, hold: &domain::Hold| match hold.kind {
+        HoldKind::Clarification => Decision::Answer { answer: vec!["red".to_owned()] },
+        _ => yes(),
+    };
+    let origin = world.work("autonomous", "true", person).await;
+    assert_eq!(origin.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", origin.failure);
+    let planted = world.session_path(&origin.id, "implementer-1").join("output");
+    assert!(planted.symlink_metadata().unwrap().is_symlink(), "the link is what this is about");
+    let log = world.log(&origin.id);
+    let asked = |point: &domain::ForkPoint| point.hold.as_ref().is_some_and(|h| h.kind == HoldKind::Clarification);
+    let at = fork_points(&origin.id, &log).into_iter().rev().find(asked).unwrap().at;
+    let log: Vec<Recorded> = log.into_iter().filter(|recorded| recorded.sequence <= at).collect();
+    let decision = Some(Decision::Answer { answer: vec!["blue".to_owned()] });
+    let changes = ForkChanges { decision, ..ForkChanges::default() };
+    let fork = Fork { origin: origin.id.clone(), log, changes, by: samples::actor("eve") };
+    let id = samples::run_id(2);
+    world.engine.submit(id.clone(), Command::Fork(Box::new(fork)), None).await.unwrap();
+    let fork = world.drive(&id, person).await;
+    assert!(world.events(&fork.id).contains(&Event::ForkOpened { carried: true }), "the conversation goes on");
+    let taken = world.session_path(&fork.id, "implementer-1").join("output/id_ed25519");
+    assert!(!taken.exists(), "the fork's agent can read the user's key");
+}
