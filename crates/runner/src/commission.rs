@@ -11,6 +11,7 @@ use crate::dir_fd::Dir;
 use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
+use crate::judge_workspace;
 use crate::laid;
 use crate::models::GrantLimits;
 use crate::paths::Paths;
@@ -73,6 +74,7 @@ fn lay_out(
     given: impl FnOnce(drivers::Job) -> drivers::Job,
 ) -> Result<(), Trouble> {
     let repos = Repos::open(paths, &job.run)?;
+    judge_workspace::make_room(paths, &job.id.run, brief::kind_of(&job.run, task)?)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
     let folder = Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;

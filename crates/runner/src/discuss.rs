@@ -13,7 +13,7 @@ use crate::attempt::{self, Reader};
 use crate::commission::PrepareError;
 use crate::diary::Scribe;
 use crate::dir_fd::Dir;
-use crate::effects::run_agent::MAX_RESULT;
+use crate::effects::run_agent::{MAX_RESULT, was_killed};
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
 use crate::laid;
@@ -97,8 +97,9 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     scribe.keep().await;
     keep_index(hands, &talk, &place).await?;
     let Place { workspace, session, spool } = place;
+    let killed = was_killed(&ended);
     let finish = move || {
-        let answer = read_answer(&session);
+        let answer = if killed { None } else { read_answer(&session) };
         // What was only read is not needed again; one that stays is in nobody's way.
         let _ = git::remove_workspace(&workspace);
         Ok((answer, cost(&spool)?))

@@ -19,6 +19,7 @@ mod hand_in;
 mod hands;
 #[cfg(test)]
 mod hostile_folder_tests;
+mod judge_workspace;
 mod laid;
 mod mcp;
 mod models;

@@ -10,6 +10,7 @@ use crate::attempt;
 use crate::dir_fd::Dir;
 use crate::git;
 use crate::hands::Hands;
+use crate::judge_workspace;
 use crate::paths::Paths;
 use crate::shim::client::Attempt;
 use crate::trouble::Trouble;
@@ -47,6 +48,7 @@ fn spools(paths: &Paths, run: &RunId) -> Result<Vec<(PathBuf, u32)>, Trouble> {
 
 fn remove_all(paths: &Paths, run: &RunId) -> Result<(), Trouble> {
     git::remove_workspace(&paths.workspace(run))?;
+    judge_workspace::remove_aside(paths, run)?;
     let folder = paths.run(run);
     for name in names(&folder)? {
         if name.starts_with("proof-") || name == "effects" {

@@ -31,11 +31,20 @@ pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<O
 pub(crate) async fn prove(hands: &Hands, job: &Job, commit: &CommitId, first: usize) -> Result<Proof, Trouble> {
     let mut checks = Vec::new();
     for (index, check) in job.run.opened().config.checks.iter().enumerate() {
-        checks.push(run_check(hands, job, commit, check, first + index).await?);
+        let ground = if index == 0 { Ground::Fresh } else { Ground::AsLeft };
+        checks.push(run_check(hands, job, commit, check, (first + index, ground)).await?);
     }
     let ground = hands.paths.proving_ground(&job.id);
     hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&ground)?)).await?;
     Ok(Proof { commit: commit.clone(), checks })
+}
+
+/// What the first check of a proof finds beside the commit, and what those after it find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    Fresh,
+    /// With what earlier checks of the same proof built.
+    AsLeft,
 }
 
 async fn run_check(
@@ -43,11 +52,11 @@ async fn run_check(
     job: &Job,
     commit: &CommitId,
     check: &Check,
-    part: usize,
+    (part, ground): (usize, Ground),
 ) -> Result<CheckResult, Trouble> {
     let spool = hands.paths.spool(&job.id, Some(part));
     boundary("check.before");
-    let attempt = start_or_adopt(&spool, || prepare(hands, job, commit, check, part)).await?;
+    let attempt = start_or_adopt(&spool, || prepare(hands, job, commit, check, (part, ground))).await?;
     let ended = match tokio::time::timeout(CHECK_LIMIT, attempt.wait()).await {
         Ok(ended) => ended?,
         Err(_) => attempt.stop().await?,
@@ -72,7 +81,7 @@ async fn prepare(
     job: &Job,
     commit: &CommitId,
     check: &Check,
-    part: usize,
+    (part, found): (usize, Ground),
 ) -> Result<Launch, PrepareError> {
     let ground = hands.paths.proving_ground(&job.id);
     let home = hands.paths.spool(&job.id, Some(part)).join("home");
@@ -80,6 +89,9 @@ async fn prepare(
         (hands.paths.clone(), job.clone(), commit.clone(), ground.clone(), home.clone());
     let lay_out = move || {
         let repos = Repos::open(&paths, &inner.run)?;
+        if found == Ground::Fresh {
+            git::remove_workspace(&place)?;
+        }
         Dir::create(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
         Ok(git::materialise(&repos.private, &to_git(&commit)?, &place)?)
     };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome, Purpose};
+use domain::{AgentEnd, AgentProgram, AgentTask, CommitId, Digest, Outcome, Purpose};
 use drivers::task_md::{self, TaskFile};
 use drivers::{HandIn, JobKind, RESULT_FILE, ReflectionHandIn};
 use engine::{Job, boundary};
@@ -16,6 +16,7 @@ use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
+use crate::judge_workspace::judges;
 use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
@@ -102,7 +103,9 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let kind = brief::kind_of(&job.run, task)?;
-    let result = take_result(hands, job, session).await?;
+    // Who was ended by a signal did not come to its end: what stands there may be anybody's.
+    let result = if was_killed(ended) { None } else { take_result(hands, job, session).await? };
+    let by_file = || if file_counts(kind, ended) { in_file(job, kind, left.as_ref()) } else { None };
     // A program that is not ours does not tell a spent limit from a broken model; the broker's record does.
     if matches!(result, Some(HandIn::ModelFailed { .. } | HandIn::GaveUp { .. }))
         && !job.run.program(&task.session.role).is_own()
@@ -111,13 +114,14 @@ async fn conclude(
         return Ok(spent);
     }
     let handed_in = match result {
-        Some(handed_in @ HandIn::GaveUp { .. }) => in_file(job, kind, left.as_ref()).unwrap_or(handed_in),
+        Some(handed_in @ HandIn::GaveUp { .. }) if reads_its_file(job, task, kind) => handed_in,
+        Some(handed_in @ HandIn::GaveUp { .. }) => by_file().unwrap_or(handed_in),
         Some(handed_in) => handed_in,
         None => {
             if let Some(spent) = attempt::spent(spool).await? {
                 return Ok(spent);
             }
-            match in_file(job, kind, left.as_ref()) {
+            match by_file() {
                 Some(handed_in) => handed_in,
                 None => {
                     let words = last_words(hands, job, ended, spool).await?;
@@ -187,6 +191,29 @@ pub(crate) async fn take_login_back(hands: &Hands, job: &Job) -> Result<(), Trou
 async fn take_task_file(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Option<TaskFile>, Trouble> {
     let (paths, run, kind) = (hands.paths.clone(), job.run.clone(), brief::kind_of(&job.run, task)?);
     hands.blocking(&job.id.run, move || task_file::take(&paths, &run, kind)).await
+}
+
+/// Whether an attempt was ended by a signal that nobody of ours sent.
+pub(crate) fn was_killed(ended: &Ended) -> bool {
+    match ended {
+        Ended::Lost => true,
+        Ended::Exited(exit) => match exit.exit {
+            How::Signal(_) => true,
+            How::Code(_) | How::Stopped | How::LaunchFailed(_) => false,
+        },
+    }
+}
+
+/// Whether what stands in TASK.md is the agent's word. A verdict is not, if the judge did not end by itself: a program
+/// that it ran can have written the file and killed it.
+fn file_counts(kind: JobKind, ended: &Ended) -> bool {
+    let by_itself = matches!(ended, Ended::Exited(exit) if matches!(exit.exit, How::Code(_)));
+    by_itself || !judges(kind)
+}
+
+/// Whether the host of a judge has read TASK.md itself, and knows how the program ended.
+fn reads_its_file(job: &Job, task: &AgentTask, kind: JobKind) -> bool {
+    judges(kind) && matches!(job.run.program(&task.session.role), AgentProgram::Command(_))
 }
 
 /// What an agent without tools of ours handed in.
