@@ -101,6 +101,7 @@ const PLAIN_FILE_ACCESS: &[&str] = &[
     "sandbox/landlocked.rs",
     "sandbox/toolchain.rs",
     "shim/client.rs",
+    "shim/nonce.rs",
     "shim/pump.rs",
     "shim/sockets.rs",
     "shim/spool.rs",

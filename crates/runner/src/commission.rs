@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::{AgentProgram, AgentTask, Purpose, Reach};
-use drivers::{JOB_FILE, RESULT_FILE, Way};
+use drivers::{JOB_FILE, Way};
 use engine::{Job, boundary};
 
 use crate::brief;
@@ -17,7 +17,7 @@ use crate::models::GrantLimits;
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
-use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
+use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Input, Launch};
 use crate::strangers;
 use crate::task_file;
 use crate::trouble::Trouble;
@@ -77,9 +77,7 @@ fn lay_out(
     judge_workspace::make_room(paths, &job.id.run, brief::kind_of(&job.run, task)?)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
-    let folder = Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
-    let result = folder.remove(RESULT_FILE.as_bytes());
-    result.map_err(|error| Trouble::io("removing", &session.join(RESULT_FILE), &error))?;
+    Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     laid::lay_out(paths, &repos, job, task)?;
     task_file::lay_out(paths, &repos, job, task)?;
     let agent_job = given(brief::describe(paths, &repos, job, task)?);
@@ -134,6 +132,10 @@ fn launch(hands: &Hands, job: &Job, task: &AgentTask, direct: Option<&Direct>) -
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: match task.purpose {
+            Purpose::Sit => Input::Nothing,
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Answer { .. } => Input::Nonce,
+        },
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::{Micros, ModelName};
-use drivers::{AgentEvent, Decoded, HandIn, INDEX_FILE, JOB_FILE, Job, JobKind, Own, RESULT_FILE, RoleSettings};
+use drivers::{AgentEvent, Decoded, HandIn, INDEX_FILE, JOB_FILE, Job, JobKind, Own, RoleSettings};
 use engine::Channel;
 use futures_util::StreamExt as _;
 
@@ -13,7 +13,7 @@ use crate::attempt::{self, Reader};
 use crate::commission::PrepareError;
 use crate::diary::Scribe;
 use crate::dir_fd::Dir;
-use crate::effects::run_agent::{MAX_RESULT, was_killed};
+use crate::effects::run_agent::was_killed;
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
 use crate::laid;
@@ -21,7 +21,7 @@ use crate::models::{GrantLimits, Who};
 use crate::rounds::shorten;
 use crate::sandbox::{Limits, TierChoice};
 use crate::shim::client::start_or_adopt;
-use crate::shim::{DOOR, HOLDPOINT, Launch};
+use crate::shim::{self, DOOR, HOLDPOINT, Input, Launch};
 use crate::trouble::Trouble;
 
 const ROLE: &str = "discussion";
@@ -96,10 +96,11 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     tell(&mut scribe, &watch, reader.lines().await);
     scribe.keep().await;
     keep_index(hands, &talk, &place).await?;
-    let Place { workspace, session, spool } = place;
+    let Place { workspace, spool, .. } = place;
     let killed = was_killed(&ended);
     let finish = move || {
-        let answer = if killed { None } else { read_answer(&session) };
+        let handed_in = if killed { None } else { shim::handed_in(&spool).map_err(|error| Trouble::of(&error))? };
+        let answer = handed_in.and_then(|bytes| read_answer(&bytes));
         // What was only read is not needed again; one that stays is in nobody's way.
         let _ = git::remove_workspace(&workspace);
         Ok((answer, cost(&spool)?))
@@ -252,13 +253,13 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: Input::Nonce,
     })
 }
 
 /// What the agent handed in; none when that is nothing that can be read.
-pub(crate) fn read_answer(session: &Path) -> Option<Result<String, String>> {
-    let bytes = Dir::open(session).ok()?.read_file(RESULT_FILE, MAX_RESULT).ok()?;
-    let handed_in: Option<HandIn> = serde_json::from_slice(&bytes).ok();
+fn read_answer(bytes: &[u8]) -> Option<Result<String, String>> {
+    let handed_in: Option<HandIn> = serde_json::from_slice(bytes).ok();
     handed_in.map(|handed_in| match handed_in {
         HandIn::Answer { text } => Ok(text),
         HandIn::ModelFailed { reason }

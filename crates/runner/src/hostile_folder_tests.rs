@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use domain::{RunId, Session};
 use drivers::task_md::TASK_FILE;
-use drivers::{GUIDANCE_FILE, Guidance, INDEX_FILE, NOTES_FILE, OBSERVATIONS_FILE, RESULT_FILE, TURNS_FILE};
+use drivers::{GUIDANCE_FILE, Guidance, INDEX_FILE, NOTES_FILE, OBSERVATIONS_FILE, TURNS_FILE};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use testkit::samples::run_id;
 
-use crate::effects::{run_agent, tell_agent};
+use crate::effects::tell_agent;
 use crate::paths::Paths;
-use crate::{brief, carry, discuss, laid, observations, task_file};
+use crate::{brief, carry, laid, observations, task_file};
 
 /// Only in files that no agent may reach.
 const CANARY: &str = "canary-7d1f";
@@ -144,15 +144,6 @@ fn check_at(place: &dyn Fn(&World) -> PathBuf, call: impl Fn(&World) -> String +
         assert!(told.len() < 1 << 20, "{case}: {} bytes were taken", told.len());
         world.assert_unharmed(&case);
     }
-}
-
-#[test]
-fn nothing_is_handed_in_by_anything_but_a_plain_file_of_a_sane_size() {
-    check(RESULT_FILE, |world| {
-        let handed_in = (run_agent::read_result(&world.folder()), discuss::read_answer(&world.folder()));
-        assert_eq!(handed_in, (None, None));
-        String::new()
-    });
 }
 
 #[test]

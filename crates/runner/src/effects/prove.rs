@@ -14,7 +14,7 @@ use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
 use crate::shim::client::{Ended, start_or_adopt};
-use crate::shim::{How, Launch};
+use crate::shim::{How, Input, Launch};
 use crate::trouble::Trouble;
 
 const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
@@ -114,6 +114,7 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
         grant: crate::models::nothing(effect),
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: Input::Nothing,
     }
 }
 

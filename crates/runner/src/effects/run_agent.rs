@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domain::{AgentEnd, AgentProgram, AgentTask, CommitId, Digest, Outcome, Purpose};
 use drivers::task_md::{self, TaskFile};
-use drivers::{HandIn, JobKind, RESULT_FILE, ReflectionHandIn};
+use drivers::{HandIn, JobKind, ReflectionHandIn};
 use engine::{Job, boundary};
 
 use crate::artifacts::Refused;
@@ -20,15 +20,13 @@ use crate::judge_workspace::judges;
 use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
-use crate::shim::How;
 use crate::shim::client::{Ended, start_or_adopt};
+use crate::shim::{self, How};
 use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Bytes of what an agent says to a person; its tools allow less.
 const MAX_WORDS: usize = 64 * 1024;
-/// Bytes of what an agent hands in.
-pub(crate) const MAX_RESULT: u64 = 16 * 1024 * 1024;
 /// Bytes of what it printed last.
 const MAX_LAST_WORDS: u64 = 16 * 1024;
 
@@ -103,8 +101,8 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let kind = brief::kind_of(&job.run, task)?;
-    // Who was ended by a signal did not come to its end: what stands there may be anybody's.
-    let result = if was_killed(ended) { None } else { take_result(hands, job, session).await? };
+    // Who was ended by a signal did not come to its end, whatever it had said before.
+    let result = if was_killed(ended) { None } else { take_result(hands, job, spool).await? };
     let by_file = || if file_counts(kind, ended) { in_file(job, kind, left.as_ref()) } else { None };
     // A program that is not ours does not tell a spent limit from a broken model; the broker's record does.
     if matches!(result, Some(HandIn::ModelFailed { .. } | HandIn::GaveUp { .. }))
@@ -238,15 +236,12 @@ async fn tree_after(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Diges
     Ok(Digest::of([tree.as_str()]))
 }
 
-async fn take_result(hands: &Hands, job: &Job, session: &Path) -> Result<Option<HandIn>, Trouble> {
-    let session = session.to_owned();
-    hands.blocking(&job.id.run, move || Ok(read_result(&session))).await
-}
-
-/// What an agent writes is its own business; if it cannot be read, nothing was handed in.
-pub(crate) fn read_result(session: &Path) -> Option<HandIn> {
-    let bytes = Dir::open(session).ok()?.read_file(RESULT_FILE, MAX_RESULT).ok()?;
-    serde_json::from_slice(&bytes).ok()
+/// What the agent's host said to the broker; what cannot be read as something of ours was not handed in.
+async fn take_result(hands: &Hands, job: &Job, spool: &Path) -> Result<Option<HandIn>, Trouble> {
+    let spool = spool.to_owned();
+    let read = move || shim::handed_in(&spool).map_err(|error| Trouble::of(&error));
+    let bytes = hands.blocking(&job.id.run, read).await?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
 async fn last_words(hands: &Hands, job: &Job, ended: &Ended, spool: &Path) -> Result<String, Trouble> {
