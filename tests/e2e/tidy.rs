@@ -82,3 +82,58 @@ fn the_mission_page_lists_every_id_once() {
         }
     }
 }
+
+/// Files of the runner that may name `std::fs`. What they touch, no agent can write: the data directory's own files,
+/// repositories, spools, the machine. All others go through `dir_fd`.
+const PLAIN_FILE_ACCESS: &[&str] = &[
+    "dir_fd/dir.rs",
+    "dir_fd/file.rs",
+    "git/bring_along.rs",
+    "git/checkout.rs",
+    "git/harvest.rs",
+    "git/private_repo.rs",
+    "git/user_repo.rs",
+    "git/workspace.rs",
+    "models.rs",
+    "roles.rs",
+    "sandbox/cell.rs",
+    "sandbox/descendants.rs",
+    "sandbox/landlocked.rs",
+    "sandbox/toolchain.rs",
+    "shim/client.rs",
+    "shim/nonce.rs",
+    "shim/pump.rs",
+    "shim/sockets.rs",
+    "shim/spool.rs",
+    "shim/supervise.rs",
+    "specs.rs",
+    "try_model.rs",
+];
+
+#[test]
+fn folders_that_agents_write_are_touched_by_handle_alone() {
+    const PLAIN: &[&str] = &["std::fs", "tokio::fs", "File::open", "File::create", "OpenOptions", "read_dir(", " fs::"];
+    let source = root().join("crates/runner/src");
+    let mut folders = vec![source.clone()];
+    let mut used = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let name = path.strip_prefix(&source).unwrap().to_str().unwrap().to_owned();
+            // Tests play the agent, and a file of tests alone is declared as one.
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let plain = PLAIN.iter().find(|word| code.contains(*word)).filter(|_| !name.ends_with("_tests.rs"));
+            match plain {
+                Some(_) if PLAIN_FILE_ACCESS.contains(&name.as_str()) => used.push(name),
+                Some(word) => panic!("`{name}` names `{word}`: in folders of agents use `crate::dir_fd`"),
+                None => {}
+            }
+        }
+    }
+    used.sort();
+    assert_eq!(used, PLAIN_FILE_ACCESS, "the list names a file that needs no exception any more");
+}

@@ -18,7 +18,14 @@ pub(crate) fn inside(arguments: Vec<std::ffi::OsString>) -> ExitCode {
 
 /// Our own agent. `door` is the broker's socket.
 pub(crate) fn agent(session: PathBuf, door: &Path) -> ExitCode {
-    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned() };
+    let nonce = match agent::Nonce::receive() {
+        Ok(nonce) => nonce,
+        Err(error) => {
+            Report { format: Format::Human }.note(&format!("the agent cannot be told by what it hands in: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned(), nonce };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
         let work = Box::pin(agent::run(options));
@@ -35,7 +42,9 @@ pub(crate) fn agent(session: PathBuf, door: &Path) -> ExitCode {
 
 /// The same conversation on a person's terminal.
 pub(crate) fn sit(session: PathBuf, door: &Path) -> ExitCode {
-    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned() };
+    // Nothing is handed in from a person's terminal.
+    let nonce = agent::Nonce::new("");
+    let options = agent::Options { session, door: door.parent().unwrap_or(door).to_owned(), nonce };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
         let mut out = std::io::stdout();

@@ -7,6 +7,7 @@ mod calls;
 mod compaction;
 mod context;
 mod conversation;
+mod delivery;
 mod errand;
 mod events;
 mod goal;
@@ -34,6 +35,7 @@ mod turns;
 mod work;
 mod workspace;
 
+pub use delivery::{DeliveryError, Nonce};
 pub use host::{Rose, relay, sit, take_seat};
 pub use model::ClientError;
 pub use run::{AgentError, Options, run, run_to};

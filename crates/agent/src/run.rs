@@ -1,4 +1,4 @@
-//! One attempt, from the session folder to the result in it.
+//! One attempt, from the job in the session folder to the result that is handed in.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use drivers::{AgentEvent, HandIn, Job};
 
 use crate::conversation::Conversation;
+use crate::delivery::{DeliveryError, Nonce, deliver};
 use crate::events::Events;
 use crate::host::{Account, Flood, Host};
 use crate::mcp::Servers;
@@ -23,18 +24,23 @@ use crate::workspace::Workspace;
 /// Where the agent finds its job and its door.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Folder with the job; the conversation and the result go there too.
+    /// Folder with the job; the conversation goes there too.
     pub session: PathBuf,
     /// Folder with the broker's socket.
     pub door: PathBuf,
+    /// By what it hands in there.
+    pub nonce: Nonce,
 }
 
 /// Why an attempt ended without handing anything in; to Holdpoint this is a crash.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// The job or the result.
+    /// The job.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The result.
+    #[error(transparent)]
+    Delivery(#[from] DeliveryError),
     /// The conversation.
     #[error(transparent)]
     Turns(#[from] TurnsError),
@@ -97,7 +103,7 @@ pub async fn run_to(options: Options, out: &mut (dyn Write + Send)) -> Result<Ha
     };
     let hand_in = Box::pin(work.run()).await?;
     let hand_in = work.desk.take_along(hand_in);
-    session.hand_in(&hand_in)?;
+    deliver(&options.door, &options.nonce, &hand_in).await?;
     work.end(&hand_in)?;
     Ok(hand_in)
 }
@@ -128,7 +134,7 @@ async fn host(
     };
     let hand_in = Box::pin(host.run()).await?;
     let hand_in = host.desk.take_along(hand_in);
-    folder.hand_in(&hand_in)?;
+    deliver(&options.door, &options.nonce, &hand_in).await?;
     host.say(AgentEvent::Ended { hand_in: hand_in.word().to_owned() })?;
     Ok(hand_in)
 }

@@ -1,10 +1,9 @@
-//! The session folder: the job that is read, the result that is handed in.
+//! The session folder: the job that is read, and where the files of a conversation are.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
-use drivers::{GUIDANCE_FILE, HandIn, JOB_FILE, Job, OBSERVATIONS_FILE, RESULT_FILE, STREAM_FILE, TURNS_FILE};
+use drivers::{GUIDANCE_FILE, JOB_FILE, Job, OBSERVATIONS_FILE, STREAM_FILE, TURNS_FILE};
 
 /// What can go wrong with the session folder.
 #[derive(Debug, thiserror::Error)]
@@ -24,14 +23,6 @@ pub enum SessionError {
         path: PathBuf,
         /// What the decoder said.
         source: serde_json::Error,
-    },
-    /// The result cannot be written.
-    #[error("the result `{}` cannot be handed in: {source}", .path.display())]
-    ResultUnwritable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
     },
 }
 
@@ -64,21 +55,5 @@ impl SessionFolder {
         let bytes =
             std::fs::read(&path).map_err(|source| SessionError::JobUnreadable { path: path.clone(), source })?;
         serde_json::from_slice(&bytes).map_err(|source| SessionError::JobInvalid { path, source })
-    }
-
-    /// Publishes the result: after a crash there is either none or all of it.
-    pub(crate) fn hand_in(&self, hand_in: &HandIn) -> Result<(), SessionError> {
-        let path = self.0.join(RESULT_FILE);
-        let bytes = serde_json::to_vec_pretty(hand_in).expect("a hand-in is made of strings and lists");
-        self.publish(&path, &bytes).map_err(|source| SessionError::ResultUnwritable { path, source })
-    }
-
-    fn publish(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let temporary = path.with_extension("json.tmp");
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        File::open(&self.0)?.sync_all()
     }
 }

@@ -103,6 +103,7 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
         .route("/v1/models", get(models).fallback(nowhere))
         .route(Protocol::Embeddings.door(), door(Entrance::Embeddings))
         .route("/reported", post(direct::reported).fallback(nowhere))
+        .route("/handed-in", post(crate::hand_in::door).fallback(nowhere))
         .route("/search", post(crate::search::door).fallback(nowhere))
         .route("/mcp/{name}", any(crate::mcp::door))
         .route("/mcp/{name}/variables", post(crate::mcp::variables).fallback(nowhere));

@@ -12,6 +12,7 @@ use crate::books::Books;
 use crate::direct::Direct;
 use crate::door;
 use crate::grant::{Grant, GrantError, Upstream, UpstreamKind};
+use crate::hand_in::HandIns;
 use crate::http::HttpUpstream;
 use crate::mcp::McpDoors;
 use crate::memory::Memory;
@@ -46,6 +47,7 @@ pub struct Gateway {
     pub(crate) embeddings: Option<Route>,
     pub(crate) mcp: McpDoors,
     pub(crate) direct: Option<Arc<Direct>>,
+    pub(crate) hand_ins: Option<HandIns>,
 }
 
 pub(crate) enum Place {
@@ -95,7 +97,14 @@ impl Gateway {
             search: grant.search.map(Search::new).transpose()?,
             embeddings,
             mcp: McpDoors::new(grant.mcp)?,
+            hand_ins: None,
         })
+    }
+
+    /// The same for an agent that hands in.
+    #[must_use]
+    pub fn taking(self, hand_ins: HandIns) -> Self {
+        Self { hand_ins: Some(hand_ins), ..self }
     }
 
     /// The upstreams that conversations may use.

@@ -21,6 +21,7 @@
 //! | `CONNECT host:port` | a tunnel to a listed host, for a program with its own login |
 //! | `POST /reported` | what such a program says it has used |
 //! | `POST, DELETE /mcp/{name}` | messages to an MCP server over HTTP, if it was granted |
+//! | `POST /handed-in` | what the agent's host hands in, by who knows the attempt's nonce |
 //! | `POST /mcp/{name}/variables` | the variables of an MCP server inside the sandbox, once |
 //!
 //! `"model": "provider/model"` picks the granted upstream of that provider; a bare model name
@@ -94,6 +95,7 @@ mod embeddings;
 pub mod fuzzing;
 mod gateway;
 mod grant;
+mod hand_in;
 mod http;
 mod mcp;
 mod memory;
@@ -121,6 +123,7 @@ pub use direct::{DirectGrant, HostError, HostPattern};
 pub use embeddings::EmbeddingsGrant;
 pub use gateway::Gateway;
 pub use grant::{Grant, GrantError, HostedFeatures, Secret, Upstream, UpstreamKind};
+pub use hand_in::{HandIns, Keep};
 pub use mcp::{McpError, McpGrant, McpReach};
 pub use money::Micros;
 pub use prices::{LongPrice, Price, PriceSource, PriceTable};

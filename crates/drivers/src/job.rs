@@ -13,8 +13,6 @@ use crate::{McpServer, RoleSettings, Skill};
 pub const JOB_FILE: &str = "job.json";
 /// The conversation, appended by the agent turn by turn.
 pub const TURNS_FILE: &str = "turns.jsonl";
-/// What the agent hands in, published by rename. Holdpoint removes an old one before an attempt starts.
-pub const RESULT_FILE: &str = "result.json";
 
 /// The whole change under judgement, where the job shows only its beginning. Written by Holdpoint.
 pub const DIFF_FILE: &str = "diff.patch";

@@ -22,7 +22,7 @@ pub use hand_in::{
 };
 pub use job::{
     DIFF_FILE, INDEX_FILE, IterationJob, JOB_FILE, Job, JobKind, KeptNote, ModelDoor, NOTES_FILE, OBSERVATIONS_FILE,
-    Observation, ObservationKind, PastAnswer, PulseJob, RESULT_FILE, STREAM_FILE, TURNS_FILE, Way,
+    Observation, ObservationKind, PastAnswer, PulseJob, STREAM_FILE, TURNS_FILE, Way,
 };
 pub use mcp::{MCP_PREFIX, McpServer, McpVariables, McpWay};
 pub use own::{Decoded, Own};

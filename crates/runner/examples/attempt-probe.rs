@@ -40,6 +40,9 @@ fn agent(args: &[OsString]) -> ExitCode {
     let [_, _, session, _, door] = args else {
         return relay(args);
     };
+    let Ok(nonce) = agent::Nonce::receive() else {
+        return ExitCode::FAILURE;
+    };
     let name = Path::new(session).file_name().unwrap_or_default().to_string_lossy();
     let script = Path::new("agents").join(format!("{name}.sh"));
     if script.exists() {
@@ -48,7 +51,7 @@ fn agent(args: &[OsString]) -> ExitCode {
             .map_or(ExitCode::FAILURE, |ended| ExitCode::from(u8::try_from(ended.code().unwrap_or(1)).unwrap_or(1)));
     }
     let door = Path::new(door);
-    let options = agent::Options { session: session.into(), door: door.parent().unwrap_or(door).to_owned() };
+    let options = agent::Options { session: session.into(), door: door.parent().unwrap_or(door).to_owned(), nonce };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = runtime
         .map_err(|error| error.to_string())

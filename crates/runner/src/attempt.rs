@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use broker::Protocol;
 use broker::calls::{CallRecord, Outcome as CallOutcome, Settled, Standing, Used};
@@ -12,6 +13,7 @@ use engine::{Job, boundary};
 use futures_util::StreamExt as _;
 
 use crate::diary::Scribe;
+use crate::dir_fd::{Dir, FileError};
 use crate::hands::{Activity, Hands};
 use crate::purses;
 use crate::shim::client::{Attempt, Ended};
@@ -20,8 +22,10 @@ use crate::strangers::Strangers;
 use crate::trouble::Trouble;
 
 /// Files of a spool that are read here.
-pub(crate) const OUTPUT: &str = "output.jsonl";
-pub(crate) const CALLS: &str = "calls.jsonl";
+const OUTPUT: &str = "output.jsonl";
+const CALLS: &str = "calls.jsonl";
+/// Bytes of output that are taken at once.
+const MOST_AT_ONCE: u64 = 4 * 1024 * 1024;
 
 /// Follows an attempt to its end. Every paid call is stored before this returns.
 pub(crate) async fn follow(
@@ -31,20 +35,20 @@ pub(crate) async fn follow(
     spool: &Path,
     attempt: &Attempt,
 ) -> Result<Ended, Trouble> {
-    let mut reader = Reader::new(spool.join(OUTPUT));
+    let mut reader = Reader::new(spool);
     let mut counter = Counter::new(spool);
     let mut steps = Steps::default();
     let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines()));
+        steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines().await));
         steps.tell(job).await;
         scribe.rest().await;
         counter.tell(job).await?;
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
-    steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines()));
+    steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines().await));
     steps.tell(job).await;
     scribe.keep().await;
     counter.tell(job).await?;
@@ -86,7 +90,7 @@ fn tell(
 /// Counts what an attempt has spent and read, for one that nobody follows any more.
 pub(crate) async fn settle(job: &Job, spool: &Path, number: u32) -> Result<(), Trouble> {
     let mut counter = Counter::new(spool);
-    for line in Reader::new(spool.join(OUTPUT)).lines() {
+    for line in Reader::new(spool).lines().await {
         if let Decoded::Event(event) = Own::decode(&line) {
             counter.strangers.seen(&event);
         }
@@ -94,30 +98,61 @@ pub(crate) async fn settle(job: &Job, spool: &Path, number: u32) -> Result<(), T
     counter.tell_as(job, number).await
 }
 
-/// New whole lines of a growing file.
+/// New whole lines of an attempt's output.
 pub(crate) struct Reader {
-    path: PathBuf,
+    spool: Arc<Path>,
     offset: u64,
     rest: Vec<u8>,
 }
 
 impl Reader {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, offset: 0, rest: Vec::new() }
+    pub(crate) fn new(spool: &Path) -> Self {
+        Self { spool: spool.into(), offset: 0, rest: Vec::new() }
     }
 
-    pub(crate) fn lines(&mut self) -> Vec<String> {
-        let mut bytes = std::mem::take(&mut self.rest);
-        // Activity is for watching only: a file that cannot be read now is read next time.
-        let read = std::fs::File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(self.offset))?;
-            file.read_to_end(&mut bytes)
-        });
-        self.offset += read.map_or(0, |count| count as u64);
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.rest = bytes.split_off(end);
-        String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    /// Read on a thread of their own: no slow disk may hold up who else is served.
+    pub(crate) async fn lines(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let (spool, offset) = (Arc::clone(&self.spool), self.offset);
+            let read = tokio::task::spawn_blocking(move || output_from(&spool, offset)).await;
+            // Activity is for watching only: a file that cannot be read now is read next time.
+            let new = read.ok().and_then(Result::ok).unwrap_or_default();
+            if new.is_empty() {
+                return lines;
+            }
+            self.offset += new.len() as u64;
+            let mut bytes = std::mem::take(&mut self.rest);
+            bytes.extend(new);
+            let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            self.rest = bytes.split_off(end);
+            lines.extend(String::from_utf8_lossy(&bytes).lines().map(str::to_owned));
+        }
     }
+}
+
+fn output_from(spool: &Path, offset: u64) -> Result<Vec<u8>, FileError> {
+    let mut file = Dir::open(spool)?.open_file(OUTPUT)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_AT_ONCE).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the broker wrote down of an attempt.
+pub(crate) fn records(spool: &Path) -> Result<Vec<CallRecord>, Trouble> {
+    let path = spool.join(CALLS);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    broker::calls::read(&path).map_err(|error| Trouble::of(&error))
+}
+
+/// The same, on a thread of its own.
+async fn read_records(spool: &Path) -> Result<Vec<CallRecord>, Trouble> {
+    let spool = spool.to_owned();
+    let read = tokio::task::spawn_blocking(move || records(&spool)).await;
+    read.unwrap_or_else(|join| Err(Trouble::new(format!("the reading ended early: {join}"))))
 }
 
 /// Tells the engine about settled calls, each once, in the order they were settled, and about what was read.
@@ -137,7 +172,7 @@ impl Counter {
     }
 
     async fn tell_as(&mut self, job: &Job, effect: u32) -> Result<(), Trouble> {
-        let records = self.records()?;
+        let records = read_records(&self.spool).await?;
         self.strangers.recorded(&records);
         self.strangers.tell(job, effect).await;
         let settled: Vec<SpendReport> = records.iter().filter_map(paid).collect();
@@ -154,21 +189,13 @@ impl Counter {
     /// The shim died: a call that was reserved and never settled may have been paid for, so it counts. So does what a
     /// program said last of what it had used.
     async fn tell_unsettled(&mut self, job: &Job) -> Result<(), Trouble> {
-        for mut spend in unsettled(&self.records()?) {
+        for mut spend in unsettled(&read_records(&self.spool).await?) {
             spend.effect = job.id.number;
             spend.call = ordinal(self.told);
             job.spend.report(spend).await;
             self.told += 1;
         }
         Ok(())
-    }
-
-    fn records(&self) -> Result<Vec<CallRecord>, Trouble> {
-        let path = self.spool.join(CALLS);
-        if !path.exists() {
-            return Ok(Vec::new());
-        }
-        broker::calls::read(&path).map_err(|error| Trouble::of(&error))
     }
 }
 
@@ -257,12 +284,11 @@ pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
 }
 
 /// An agent that ended because its last model call met a spent usage window or limit did not crash.
-pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
-    let path = spool.join(CALLS);
-    if !path.exists() {
-        return Ok(None);
-    }
-    let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
+pub(crate) async fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
+    Ok(last_unpaid(read_records(spool).await?))
+}
+
+fn last_unpaid(records: Vec<CallRecord>) -> Option<AgentEnd> {
     let last = records.into_iter().rev().find(|record| match record {
         // No agent ends for want of a vector.
         CallRecord::Settled(settled) => settled.protocol != Protocol::Embeddings,
@@ -273,7 +299,7 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         | CallRecord::Connection(_)
         | CallRecord::Disconnection(_) => false,
     });
-    Ok(last.and_then(|last| match last {
+    last.and_then(|last| match last {
         CallRecord::Settled(settled) => unpaid(settled),
         CallRecord::Used(used) => used.shortage.map(|shortage| AgentEnd::BudgetSpent {
             reason: format!("`{}` has reported as much as it may spend", used.by),
@@ -284,7 +310,7 @@ pub(crate) fn spent(spool: &Path) -> Result<Option<AgentEnd>, Trouble> {
         | CallRecord::Read(_)
         | CallRecord::Connection(_)
         | CallRecord::Disconnection(_) => None,
-    }))
+    })
 }
 
 fn unpaid(settled: Settled) -> Option<AgentEnd> {
@@ -315,9 +341,9 @@ mod tests {
         };
         let read = |text: String| {
             std::fs::write(spool.path().join(CALLS), text).unwrap();
-            spent(spool.path()).unwrap()
+            last_unpaid(records(spool.path()).unwrap())
         };
-        assert_eq!(spent(spool.path()).unwrap(), None);
+        assert_eq!(last_unpaid(records(spool.path()).unwrap()), None);
         assert_eq!(read(line(1, "quota") + &line(2, "ok")), None, "it got over it");
         let Some(AgentEnd::QuotaSpent { reason, resets_at }) = read(line(1, "ok") + &line(2, "quota")) else {
             panic!()

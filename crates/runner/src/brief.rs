@@ -7,6 +7,7 @@ use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Run, Ta
 use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, Permission, PulseJob};
 use engine::Job;
 
+use crate::dir_fd::Dir;
 use crate::git::CappedDiff;
 use crate::goal;
 use crate::laid;
@@ -34,17 +35,17 @@ const MAX_LINES: usize = 40;
 
 /// Keeps for the conversation's next process why its work was refused.
 pub(crate) fn note_refusal(session: &Path, reason: &str) -> Result<(), Trouble> {
-    laid::put(&session.join(REFUSAL_FILE), reason.as_bytes())
+    laid::put(session, REFUSAL_FILE, reason.as_bytes())
 }
 
 /// Why the work of the conversation was refused last, if it was.
 pub(crate) fn refusal(session: &Path) -> Option<String> {
-    laid::text(&session.join(REFUSAL_FILE))
+    laid::text(session, REFUSAL_FILE)
 }
 
 /// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
 pub(crate) fn note_extension(session: &Path, attempt: u32) -> Result<(), Trouble> {
-    laid::put(&session.join(extension_file(attempt)), b"")
+    laid::put(session, &extension_file(attempt), b"")
 }
 
 pub(crate) fn extension_file(attempt: u32) -> String {
@@ -401,8 +402,9 @@ fn permissions(run: &Run) -> Vec<String> {
 }
 
 /// How often earlier processes of the conversation asked for more time.
-fn extensions(session: &Path, attempt: u32) -> u32 {
-    let earlier = |attempt: &u32| session.join(extension_file(*attempt)).exists();
+pub(crate) fn extensions(session: &Path, attempt: u32) -> u32 {
+    let Ok(folder) = Dir::open(session) else { return 0 };
+    let earlier = |attempt: &u32| folder.open_file(extension_file(*attempt)).is_ok();
     u32::try_from((1..attempt).filter(earlier).count()).unwrap_or(u32::MAX)
 }
 

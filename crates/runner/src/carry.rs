@@ -3,15 +3,14 @@
 //! conversation is these files and nothing else.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use domain::{Run, RunId, Session};
 use drivers::{GUIDANCE_FILE, NOTES_FILE, OBSERVATIONS_FILE, TURNS_FILE};
 
-use crate::durable;
-use crate::laid::{plain_file, put};
+use crate::dir_fd::{Dir, FileError, Kind, read_trusted};
+use crate::laid::put;
 use crate::paths::Paths;
 use crate::trouble::Trouble;
 
@@ -21,31 +20,56 @@ const GROWING: [&str; 4] = [TURNS_FILE, GUIDANCE_FILE, NOTES_FILE, OBSERVATIONS_
 const OUTPUTS: &str = "output";
 /// Bytes of one file of a conversation, and of all the long output of one.
 const MOST: u64 = 256 * 1024 * 1024;
+/// Bytes of one file of long output; an agent of ours writes less.
+const MOST_OUTPUT: u64 = 16 * 1024 * 1024;
+/// Files of long output that are taken along.
+const MOST_OUTPUTS: usize = 10_000;
+/// Bytes of a mark.
+const MOST_MARK: u64 = 64 * 1024;
+/// Bytes that are looked at together for the end of the last line.
+const BLOCK: u64 = 64 * 1024;
 
 /// Lengths of the files when a process had ended.
 type Mark = BTreeMap<String, u64>;
 
 /// Notes how far a conversation has come, now that nobody works in it.
 pub(crate) fn mark(paths: &Paths, run: &RunId, session: &Session) -> Result<(), Trouble> {
-    let folder = paths.session(run, session);
-    let length = |name: &&str| Some((String::from(*name), whole_lines(plain_file(&folder.join(name)).ok()?).ok()?));
-    let mark: Mark = GROWING.iter().filter_map(length).collect();
-    let text = serde_json::to_vec(&mark).map_err(|error| Trouble::of(&error))?;
     let path = paths.mark(run, session);
     let written = (|| {
-        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        durable::create_folders(folder)?;
-        durable::replace(&path.with_extension("new"), &path, &text)
+        let folder = Dir::create(&paths.session(run, session))?;
+        // A file that is none, or cannot be read, is no part of the conversation.
+        let length = |name: &&str| Some((String::from(*name), whole_lines(&folder, name).ok()?));
+        let mark: Mark = GROWING.iter().filter_map(length).collect();
+        let text = serde_json::to_vec(&mark)?;
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.as_encoded_bytes();
+        let fresh = [name, b".new"].concat();
+        let marks = Dir::create(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+        marks.write_synced(&fresh, &text, 0o600)?;
+        marks.rename(&fresh, &marks, name)
     })();
     written.map_err(|error| Trouble::io("writing", &path, &error))
 }
 
-/// Bytes up to the end of the last whole line: what a kill cut off is not part of the conversation.
-fn whole_lines(file: File) -> io::Result<u64> {
+/// Bytes up to the end of the last whole line: what a kill cut off is not part of the conversation. Read from the end,
+/// a block at a time.
+fn whole_lines(folder: &Dir, name: &str) -> Result<u64, FileError> {
+    let mut file = folder.open_file(name)?;
+    let mut end = file.metadata()?.len();
+    if end > MOST {
+        return Err(FileError::TooLarge { limit: MOST });
+    }
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    Ok(u64::try_from(end).unwrap_or(u64::MAX))
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(start))?;
+        bytes.clear();
+        file.by_ref().take(end - start).read_to_end(&mut bytes)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
 }
 
 /// Gives a fork what its agents said and noted before; whether the conversation that was under way can go on in it.
@@ -70,20 +94,22 @@ pub(crate) fn carry(paths: &Paths, fork: &Run, origin: &RunId) -> Result<bool, T
 
 /// What earlier conversations noted for later ones.
 fn copy_small(from: &Path, to: &Path) -> Result<(), Trouble> {
+    let Some(folder) = opened(from)? else { return Ok(()) };
     for name in [NOTES_FILE, OBSERVATIONS_FILE] {
-        if let Some(bytes) = beginning(&from.join(name), MOST) {
+        if let Some(bytes) = beginning(&folder, name, MOST) {
             make_folder(to)?;
-            put(&to.join(name), &bytes)?;
+            put(to, name, &bytes)?;
         }
     }
     Ok(())
 }
 
-fn go_on(paths: &Paths, fork: &RunId, origin: &RunId, session: &Session) -> Result<bool, Trouble> {
+pub(crate) fn go_on(paths: &Paths, fork: &RunId, origin: &RunId, session: &Session) -> Result<bool, Trouble> {
     let (from, to) = (paths.session(origin, session), paths.session(fork, session));
-    let mark = std::fs::read(paths.mark(origin, session)).ok();
+    let mark = read_trusted(&paths.mark(origin, session), MOST_MARK).ok();
     let Some(mark) = mark.and_then(|bytes| serde_json::from_slice::<Mark>(&bytes).ok()) else { return Ok(false) };
-    let cut = |name: &str| mark.get(name).and_then(|length| Some((*length, beginning(&from.join(name), *length)?)));
+    let Some(from) = opened(&from)? else { return Ok(false) };
+    let cut = |name: &str| mark.get(name).and_then(|length| Some((*length, beginning(&from, name, *length)?)));
     // Shorter than it was is not what it was.
     let Some(turns) = cut(TURNS_FILE).filter(|(length, bytes)| bytes.len() as u64 == *length) else { return Ok(false) };
     if turns.0 == 0 {
@@ -92,13 +118,13 @@ fn go_on(paths: &Paths, fork: &RunId, origin: &RunId, session: &Session) -> Resu
     make_folder(&to)?;
     for name in [GUIDANCE_FILE, NOTES_FILE, OBSERVATIONS_FILE] {
         if let Some((_, bytes)) = cut(name) {
-            put(&to.join(name), &bytes)?;
+            put(&to, name, &bytes)?;
         }
     }
     copy_extensions(&from, &to, session.attempt)?;
-    copy_outputs(&from.join(OUTPUTS), &to.join(OUTPUTS))?;
+    copy_outputs(&from, &to).map_err(|error| Trouble::io("copying the long output into", &to, &error))?;
     let moved = in_its_workspace(&turns.1, &paths.workspace(origin), &paths.workspace(fork));
-    put(&to.join(TURNS_FILE), &moved)?;
+    put(&to, TURNS_FILE, &moved)?;
     self::mark(paths, fork, session)?;
     Ok(true)
 }
@@ -117,37 +143,47 @@ fn in_its_workspace(turns: &[u8], from: &Path, to: &Path) -> Vec<u8> {
 }
 
 /// That more time was granted is known by empty files, one for each process that had asked for some.
-fn copy_extensions(from: &Path, to: &Path, attempt: u32) -> Result<(), Trouble> {
+fn copy_extensions(from: &Dir, to: &Path, attempt: u32) -> Result<(), Trouble> {
     for attempt in 1..=attempt {
         let name = crate::brief::extension_file(attempt);
-        if plain_file(&from.join(&name)).is_ok() {
-            put(&to.join(&name), b"")?;
+        if from.open_file(&name).is_ok() {
+            put(to, &name, b"")?;
         }
     }
     Ok(())
 }
 
-fn copy_outputs(from: &Path, to: &Path) -> Result<(), Trouble> {
-    let Ok(entries) = std::fs::read_dir(from) else { return Ok(()) };
+/// Copies the plain files of the folder with long output; an agent that made something else of that folder has none.
+fn copy_outputs(from: &Dir, to: &Path) -> io::Result<()> {
+    if from.kind(OUTPUTS.as_bytes())? != Some(Kind::Directory) {
+        return Ok(());
+    }
+    let (from, to) = (from.sub(OUTPUTS.as_bytes())?, Dir::open(to)?.make_sub(OUTPUTS.as_bytes())?);
     let mut left = MOST;
-    for entry in entries.flatten() {
-        let Some(bytes) = beginning(&entry.path(), left) else { continue };
+    for name in from.some_names(MOST_OUTPUTS)? {
+        let Ok(bytes) = from.read_start(&name, left.min(MOST_OUTPUT)) else { continue };
         left = left.saturating_sub(bytes.len() as u64);
-        make_folder(to)?;
-        put(&to.join(entry.file_name()), &bytes)?;
+        to.write(&name, &bytes, 0o600)?;
     }
     Ok(())
 }
 
+/// A session folder, where there is one.
+fn opened(folder: &Path) -> Result<Option<Dir>, Trouble> {
+    match Dir::open(folder) {
+        Ok(folder) => Ok(Some(folder)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Trouble::io("reading", folder, &error)),
+    }
+}
+
 /// The first bytes of a file that is one: a link or a pipe that an agent put there is not.
-fn beginning(path: &Path, length: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    plain_file(path).ok()?.take(length.min(MOST)).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+fn beginning(folder: &Dir, name: &str, length: u64) -> Option<Vec<u8>> {
+    folder.read_start(name, length.min(MOST)).ok()
 }
 
 fn make_folder(folder: &Path) -> Result<(), Trouble> {
-    std::fs::create_dir_all(folder).map_err(|error| Trouble::io("creating", folder, &error))
+    Dir::create(folder).map(drop).map_err(|error| Trouble::io("creating", folder, &error))
 }
 
 #[cfg(test)]

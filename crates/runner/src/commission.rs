@@ -4,19 +4,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use domain::{AgentProgram, AgentTask, Purpose, Reach};
-use drivers::{JOB_FILE, RESULT_FILE, Way};
+use drivers::{JOB_FILE, Way};
 use engine::{Job, boundary};
 
 use crate::brief;
+use crate::dir_fd::Dir;
 use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
+use crate::judge_workspace;
 use crate::laid;
 use crate::models::GrantLimits;
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, TierChoice};
-use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Launch};
+use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Input, Launch};
 use crate::strangers;
 use crate::task_file;
 use crate::trouble::{Prospect, Trouble};
@@ -77,24 +79,15 @@ fn lay_out(
     given: impl FnOnce(drivers::Job) -> drivers::Job,
 ) -> Result<(), Trouble> {
     let repos = Repos::open(paths, &job.run)?;
+    judge_workspace::make_room(paths, &job.id.run, brief::kind_of(&job.run, task)?)?;
     git::materialise(&repos.private, &to_git(job.run.tree_for(task))?, &paths.workspace(&job.id.run))?;
     let session = paths.session(&job.id.run, &task.session);
-    std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
-    remove(&session.join(RESULT_FILE))?;
+    Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
     laid::lay_out(paths, &repos, job, task)?;
     task_file::lay_out(paths, &repos, job, task)?;
     let agent_job = given(brief::describe(paths, &repos, job, task)?);
     let text = serde_json::to_vec_pretty(&agent_job).map_err(|error| Trouble::of(&error))?;
-    let path = session.join(JOB_FILE);
-    laid::put(&path, &text)
-}
-
-fn remove(path: &Path) -> Result<(), Trouble> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Trouble::io("removing", path, &error)),
-    }
+    laid::put(&session, JOB_FILE, &text)
 }
 
 fn launch(
@@ -153,6 +146,10 @@ fn launch(
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: match task.purpose {
+            Purpose::Sit => Input::Nothing,
+            Purpose::Stage | Purpose::Pulse { .. } | Purpose::Iterate { .. } | Purpose::Answer { .. } => Input::Nonce,
+        },
     })
 }
 

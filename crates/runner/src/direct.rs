@@ -8,7 +8,7 @@ use broker::{DirectGrant, HostPattern, PriceTable, Secret};
 use domain::{AgentProgram, AgentTask, ModelName, Run, RunId};
 use drivers::{Way, driver};
 
-use crate::git::{Dir, Kind};
+use crate::dir_fd::{Dir, FileError, Kind, read_trusted};
 use crate::paths::Paths;
 use crate::trouble::Trouble;
 
@@ -123,12 +123,11 @@ impl LoginFile {
     /// # Errors
     /// Why there is none.
     pub fn read(&self) -> Result<Vec<u8>, String> {
-        let metadata = std::fs::metadata(&self.from).map_err(|error| error.to_string())?;
-        match () {
-            () if !metadata.is_file() => Err("it is not a file".to_owned()),
-            () if metadata.len() > MOST_LOGIN => Err("it is too large for a login".to_owned()),
-            () => std::fs::read(&self.from).map_err(|error| error.to_string()),
-        }
+        read_trusted(&self.from, MOST_LOGIN).map_err(|error| match error {
+            FileError::NotRegular(_) => "it is not a file".to_owned(),
+            FileError::TooLarge { .. } => "it is too large for a login".to_owned(),
+            FileError::Missing | FileError::Io(_) => error.to_string(),
+        })
     }
 }
 
@@ -160,11 +159,15 @@ impl DirectAgents {
     pub(crate) fn take_back(&self, paths: &Paths, run: &RunId) -> Result<(), Trouble> {
         let places: Vec<&str> = self.0.values().flat_map(|one| &one.login).map(|file| file.to.as_str()).collect();
         let folder = paths.run(run).join("sessions");
-        let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
-        for session in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-            for place in &places {
-                remove(&session, place).map_err(|error| Trouble::io("taking the login out of", &session, &error))?;
-            }
+        let sessions = match Dir::open(&folder).and_then(|sessions| Ok((sessions.names()?, sessions))) {
+            Ok((names, sessions)) => names.into_iter().map(move |name| (sessions.sub(&name), name)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(Trouble::io("reading", &folder, &error)),
+        };
+        for (session, name) in sessions {
+            let session = session.and_then(|session| places.iter().try_for_each(|place| remove(&session, place)));
+            let path = || folder.join(String::from_utf8_lossy(&name).as_ref());
+            session.map_err(|error| Trouble::io("taking the login out of", &path(), &error))?;
         }
         Ok(())
     }
@@ -208,9 +211,8 @@ impl Direct {
     }
 }
 
-fn remove(session: &Path, place: &str) -> std::io::Result<()> {
-    let folder = Dir::open(session)?;
-    let Some((parent, name)) = folder.parent_of(place.as_bytes())? else { return Ok(()) };
+fn remove(session: &Dir, place: &str) -> std::io::Result<()> {
+    let Some((parent, name)) = session.parent_of(place.as_bytes())? else { return Ok(()) };
     match parent.kind(name)? {
         Some(Kind::File { .. } | Kind::Symlink | Kind::Special(_)) => parent.remove(name),
         // The program made something else of it; no login of ours is there.
@@ -232,7 +234,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, session.join("claude")).unwrap();
         let login = LoginFile { from: outside.join(".credentials.json"), to: "claude/.credentials.json".to_owned() };
         let settings = DirectSettings { hosts: Vec::new(), login: vec![login], variables: BTreeMap::new() };
-        remove(&session, "claude/.credentials.json").unwrap();
+        remove(&Dir::open(&session).unwrap(), "claude/.credentials.json").unwrap();
         assert!(outside.join(".credentials.json").exists(), "what lies behind the link is left alone");
         let direct = Direct { program: AgentProgram::Claude, settings: settings.clone() };
         direct.put(&session).unwrap();
@@ -241,7 +243,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&put).unwrap(), "the user's own");
         let mode = std::os::unix::fs::PermissionsExt::mode(&put.metadata().unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600);
-        remove(&session, "claude/.credentials.json").unwrap();
+        remove(&Dir::open(&session).unwrap(), "claude/.credentials.json").unwrap();
         assert!(!put.exists() && outside.join(".credentials.json").exists());
     }
 

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::{Micros, ModelName};
-use drivers::{AgentEvent, Decoded, HandIn, INDEX_FILE, JOB_FILE, Job, JobKind, Own, RESULT_FILE, RoleSettings};
+use drivers::{AgentEvent, Decoded, HandIn, INDEX_FILE, JOB_FILE, Job, JobKind, Own, RoleSettings};
 use engine::Channel;
 use futures_util::StreamExt as _;
 
-use crate::attempt::{self, CALLS, OUTPUT, Reader};
+use crate::attempt::{self, Reader};
 use crate::commission::PrepareError;
 use crate::diary::Scribe;
+use crate::dir_fd::Dir;
+use crate::effects::run_agent::was_killed;
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
 use crate::laid;
@@ -19,7 +21,7 @@ use crate::models::{GrantLimits, Who};
 use crate::rounds::shorten;
 use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
-use crate::shim::{DOOR, HOLDPOINT, Launch};
+use crate::shim::{self, DOOR, HOLDPOINT, Input, Launch};
 use crate::trouble::Trouble;
 
 const ROLE: &str = "discussion";
@@ -84,23 +86,28 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     let session = Channel::session(&talk.channel, talk.number);
     let attempt = start_or_adopt(&place.spool, || prepare(hands, &talk, &place)).await?;
     let mut scribe = Scribe::of_session(hands.diary.clone(), session, STAGE, ROLE);
-    let mut reader = Reader::new(place.spool.join(OUTPUT));
+    let mut reader = Reader::new(&place.spool);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        tell(&mut scribe, &watch, reader.lines());
+        tell(&mut scribe, &watch, reader.lines().await);
         scribe.rest().await;
     }
     let ended = attempt.wait().await?;
-    tell(&mut scribe, &watch, reader.lines());
+    tell(&mut scribe, &watch, reader.lines().await);
     scribe.keep().await;
     keep_index(hands, &talk, &place).await?;
-    let answer = match read_answer(&place.session)? {
-        Some(answer) => answer,
-        None => Err(format!("the agent ended without an answer ({ended:?})")),
+    let Place { workspace, spool, .. } = place;
+    let killed = was_killed(&ended);
+    let finish = move || {
+        let handed_in = if killed { None } else { shim::handed_in(&spool).map_err(|error| Trouble::of(&error))? };
+        let answer = handed_in.and_then(|bytes| read_answer(&bytes));
+        // What was only read is not needed again; one that stays is in nobody's way.
+        let _ = git::remove_workspace(&workspace);
+        Ok((answer, cost(&spool)?))
     };
-    // What was only read is not needed again; one that stays is in nobody's way.
-    let _ = std::fs::remove_dir_all(&place.workspace);
-    Ok(Talked { answer, cost: cost(&place.spool)? })
+    let (answer, cost) = hands.blocking_on(&format!("channel {}", talk.channel), finish).await?;
+    let answer = answer.unwrap_or_else(|| Err(format!("the agent ended without an answer ({ended:?})")));
+    Ok(Talked { answer, cost })
 }
 
 /// Who answers runs no commands: what it leaves was written by our own code, unless programs run beside it.
@@ -156,7 +163,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         let private = PrivateRepo::open(&paths.repo(user.top()), &user)?;
         let tip = private.import_base(&user, &user.current_branch()?)?;
         git::materialise(&private, &tip, &workspace)?;
-        std::fs::create_dir_all(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
+        Dir::create(&session).map_err(|error| Trouble::io("creating", &session, &error))?;
         if let Err(error) = laid::seed_index(&paths.project(&inner.project).join(INDEX_FILE), &session, &inner.name()) {
             // Without it the agent makes its own, vectors included.
             tracing::warn!(channel = inner.channel, %error, "the index of the project could not be handed on");
@@ -165,8 +172,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let job = Job { web_search, embeddings, doors, mcp, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
-        let path = session.join(JOB_FILE);
-        std::fs::write(&path, text).map_err(|error| Trouble::io("writing", &path, &error))
+        laid::put(&session, JOB_FILE, &text)
     };
     hands.blocking_on(&format!("channel {}", talk.channel), lay_out).await?;
     Ok(Launch { tier, ..launch(hands, talk, place)? })
@@ -248,36 +254,39 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
         grant,
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: Input::Nonce,
     })
 }
 
-fn read_answer(session: &Path) -> Result<Option<Result<String, String>>, Trouble> {
-    let path = session.join(RESULT_FILE);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Trouble::io("reading", &path, &error)),
-    };
-    Ok(match serde_json::from_slice::<HandIn>(&bytes) {
-        Ok(HandIn::Answer { text }) => Some(Ok(text)),
-        Ok(
-            HandIn::ModelFailed { reason }
-            | HandIn::QuotaSpent { reason, .. }
-            | HandIn::BudgetSpent { reason, .. }
-            | HandIn::GaveUp { reason },
-        ) => Some(Err(reason)),
-        Ok(other) => Some(Err(format!("the agent handed in `{}` where an answer was wanted", other.word()))),
-        Err(_) => None,
+/// What the agent handed in; none when that is nothing that can be read.
+fn read_answer(bytes: &[u8]) -> Option<Result<String, String>> {
+    let handed_in: Option<HandIn> = serde_json::from_slice(bytes).ok();
+    handed_in.map(|handed_in| match handed_in {
+        HandIn::Answer { text } => Ok(text),
+        HandIn::ModelFailed { reason }
+        | HandIn::QuotaSpent { reason, .. }
+        | HandIn::BudgetSpent { reason, .. }
+        | HandIn::GaveUp { reason } => Err(reason),
+        other @ (HandIn::Plan(_)
+        | HandIn::Tasks(_)
+        | HandIn::Scope(_)
+        | HandIn::Research(_)
+        | HandIn::Pulse(_)
+        | HandIn::Handoff(_)
+        | HandIn::Review(_)
+        | HandIn::Said { .. }
+        | HandIn::Reflection(_)
+        | HandIn::Questions { .. }
+        | HandIn::Extension { .. }
+        | HandIn::Permission { .. }) => {
+            Err(format!("the agent handed in `{}` where an answer was wanted", other.word()))
+        }
     })
 }
 
 /// What was paid; none as soon as one call has no price.
 fn cost(spool: &Path) -> Result<Option<Micros>, Trouble> {
-    let path = spool.join(CALLS);
-    if !path.exists() {
-        return Ok(Some(Micros(0)));
-    }
-    let records = broker::calls::read(&path).map_err(|error| Trouble::of(&error))?;
+    let records = attempt::records(spool)?;
     let mut paid = records.iter().filter_map(attempt::paid);
     Ok(paid.try_fold(Micros(0), |sum, call| Some(sum.plus(call.cost?))))
 }

@@ -1,17 +1,15 @@
 //! What lies in a session folder besides job and result: the agent's notes, the diff, the index of the repository.
 //! Files there may have been written by an agent: links are not followed, and nothing is trusted or unbounded.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::Path;
 
 use domain::{AgentTask, RunId, Session};
 use drivers::{DIFF_FILE, INDEX_FILE, JobKind, KeptNote, NOTES_FILE};
 use engine::Job;
-use rustix::fs::{Mode, OFlags};
 
 use crate::brief;
-use crate::durable;
+use crate::dir_fd::{Dir, FileError, Kind};
 use crate::paths::Paths;
 use crate::repos::Repos;
 use crate::rounds::shorten;
@@ -20,17 +18,11 @@ use crate::trouble::Trouble;
 const MAX_NOTES: u64 = 256 * 1024;
 const MAX_INDEX: u64 = 512 * 1024 * 1024;
 
-/// Writes a file of a session folder. What an agent may have put under that name goes first: a link there would lead
-/// the write anywhere.
-pub(crate) fn put(path: &Path, content: &[u8]) -> Result<(), Trouble> {
-    let written = (|| {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        File::create_new(path)?.write_all(content)
-    })();
-    written.map_err(|error| Trouble::io("writing", path, &error))
+/// Writes a file of a session folder, in place of whatever an agent put under that name: a link there would lead the
+/// write anywhere.
+pub(crate) fn put(session: &Path, name: &str, content: &[u8]) -> Result<(), Trouble> {
+    let written = Dir::open(session).and_then(|folder| folder.write(name.as_bytes(), content, 0o600));
+    written.map_err(|error| Trouble::io("writing", &session.join(name), &error))
 }
 
 /// What the agent of this role noted in its earlier conversations of the run, oldest first.
@@ -38,11 +30,9 @@ pub(crate) fn notes_of_earlier(paths: &Paths, run: &RunId, session: &Session) ->
     let mut notes = Vec::new();
     for visit in 1..session.visit {
         let earlier = Session { visit, ..session.clone() };
-        let Ok(file) = plain_file(&paths.session(run, &earlier).join(NOTES_FILE)) else { continue };
-        let mut bytes = Vec::new();
-        if file.take(MAX_NOTES).read_to_end(&mut bytes).is_err() {
-            continue;
-        }
+        // What an agent made of its notes is its own business; the next one goes without.
+        let Ok(folder) = Dir::open(&paths.session(run, &earlier)) else { continue };
+        let Ok(bytes) = folder.read_start(NOTES_FILE, MAX_NOTES) else { continue };
         let lines = bytes.split(|byte| *byte == b'\n');
         notes.extend(lines.filter_map(|line| serde_json::from_slice::<KeptNote>(line).ok()).map(|note| note.text));
     }
@@ -53,8 +43,7 @@ pub(crate) fn notes_of_earlier(paths: &Paths, run: &RunId, session: &Session) ->
 pub(crate) fn lay_out(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask) -> Result<(), Trouble> {
     let session = paths.session(&job.id.run, &task.session);
     if let Some(diff) = brief::whole_diff(repos, job, task)? {
-        let path = session.join(DIFF_FILE);
-        put(&path, diff.as_bytes())?;
+        put(&session, DIFF_FILE, diff.as_bytes())?;
     }
     if let Err(error) = seed_index(&project_index(paths, job), &session, job.id.run.as_str()) {
         // Without it the agent makes its own: that costs seconds and nothing else.
@@ -69,15 +58,24 @@ fn project_index(paths: &Paths, job: &Job) -> std::path::PathBuf {
 
 /// A conversation begins with the project's last index.
 pub(crate) fn seed_index(stored: &Path, session: &Path, name: &str) -> io::Result<()> {
-    let own = session.join(INDEX_FILE);
-    if own.symlink_metadata().is_ok() {
+    let session = Dir::open(session)?;
+    if session.kind(INDEX_FILE.as_bytes())?.is_some() {
         return Ok(());
     }
-    let stored = match plain_file(stored) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        stored => stored?,
-    };
-    publish(&stored, &own, name)
+    match folder_of(stored)?.open_file(INDEX_FILE) {
+        Err(FileError::Missing) => Ok(()),
+        stored => session.copy_in(&stored?, INDEX_FILE.as_bytes(), &temporary(name)),
+    }
+}
+
+/// Beside an index; runs keep theirs at the same time, each under a name of its own.
+fn temporary(name: &str) -> Vec<u8> {
+    format!(".{INDEX_FILE}.{name}.tmp").into_bytes()
+}
+
+/// The folder of a project's index, which only Holdpoint writes.
+fn folder_of(stored: &Path) -> io::Result<Dir> {
+    Dir::create(stored.parent().ok_or(io::ErrorKind::InvalidInput)?)
 }
 
 /// Who could write in the session folder of an agent, besides itself and its commands.
@@ -116,52 +114,30 @@ pub(crate) fn store_index(paths: &Paths, job: &Job, task: &AgentTask, beside: Be
 
 /// Puts the index of a session in the place of the project's, whole or not at all.
 pub(crate) fn keep_index(session: &Path, stored: &Path, name: &str) -> io::Result<()> {
-    let file = match plain_file(&session.join(INDEX_FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+    let session = Dir::open(session)?;
+    let file = match session.open_file(INDEX_FILE) {
+        Err(FileError::Missing) => return Ok(()),
         file => file?,
     };
+    let project = folder_of(stored)?;
     let metadata = file.metadata()?;
-    let same = std::fs::metadata(stored).and_then(|known| Ok(known.modified()? == metadata.modified()?));
+    let same = match project.open_file(INDEX_FILE) {
+        Ok(known) => known.metadata()?.modified()? == metadata.modified()?,
+        Err(_) => false,
+    };
     // A journal that is not empty belongs to a write that was broken off: without it the file is damaged.
-    let journal = session.join(format!("{INDEX_FILE}-journal")).metadata().is_ok_and(|journal| journal.len() > 0);
-    if same.unwrap_or(false) || journal || metadata.len() > MAX_INDEX {
+    let journal = session.kind(format!("{INDEX_FILE}-journal").as_bytes())?;
+    let hot = !matches!(journal, None | Some(Kind::File { size: 0, .. }));
+    if same || hot || metadata.len() > MAX_INDEX {
         return Ok(());
     }
-    publish(&file, stored, name)
-}
-
-/// Copies to a temporary name and renames, so that a crash leaves the old one or the new one. Keeps the time, by which
-/// an unchanged copy is known. Runs keep at the same time, each under a temporary name of its own.
-fn publish(mut from: &File, to: &Path, name: &str) -> io::Result<()> {
-    let folder = to.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let temporary = folder.join(format!(".{INDEX_FILE}.{name}.tmp"));
-    let copied = (|| {
-        let mut file = File::create(&temporary)?;
-        io::copy(&mut from, &mut file)?;
-        file.set_modified(from.metadata()?.modified()?)?;
-        file.flush()?;
-        file.sync_data()?;
-        durable::rename(&temporary, to)
-    })();
-    if copied.is_err() {
-        // The first error is the one to tell.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    copied
+    project.copy_in(&file, INDEX_FILE.as_bytes(), &temporary(name))
 }
 
 /// A short text that Holdpoint left in a session folder. `None` when it is not there, or is something else by now.
-pub(crate) fn text(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    plain_file(path).ok()?.take(MAX_NOTES).read_to_end(&mut bytes).ok()?;
+pub(crate) fn text(session: &Path, name: &str) -> Option<String> {
+    let bytes = Dir::open(session).ok()?.read_start(name, MAX_NOTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Opens a regular file; a link or a pipe that an agent put there is not one.
-pub(crate) fn plain_file(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 #[cfg(test)]
@@ -199,11 +175,15 @@ mod tests {
         let (victim, path) = (folder.path().join("victim"), folder.path().join("job.json"));
         std::fs::write(&victim, "mine").unwrap();
         std::os::unix::fs::symlink(&victim, &path).unwrap();
-        put(&path, b"job").unwrap();
-        put(&path, b"job 2").unwrap();
-        let (link, there) = (folder.path().join("link"), text(&path));
+        put(folder.path(), "job.json", b"job").unwrap();
+        put(folder.path(), "job.json", b"job 2").unwrap();
+        let (link, there) = (folder.path().join("link"), text(folder.path(), "job.json"));
         std::os::unix::fs::symlink(&victim, &link).unwrap();
-        assert_eq!((text(&link), there.as_deref()), (None, Some("job 2")), "nothing is read through one either");
+        assert_eq!(
+            (text(folder.path(), "link"), there.as_deref()),
+            (None, Some("job 2")),
+            "nothing is read through one either"
+        );
         assert_eq!(
             (std::fs::read(&victim).unwrap(), std::fs::read(&path).unwrap()),
             (b"mine".to_vec(), b"job 2".to_vec())

@@ -8,6 +8,7 @@ mod cards;
 mod carry;
 mod commission;
 mod diary;
+mod dir_fd;
 mod direct;
 mod discuss;
 mod durable;
@@ -17,7 +18,10 @@ pub mod git;
 mod goal;
 mod hand_in;
 mod hands;
+#[cfg(test)]
+mod hostile_folder_tests;
 mod isolation;
+mod judge_workspace;
 mod kept;
 mod laid;
 mod mcp;

@@ -1,13 +1,11 @@
 //! What the calls of an earlier conversation came to, for the next one. Written by an agent, so never trusted: only a
 //! plain file is read, only its end, and only lines that are observations.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use drivers::{OBSERVATIONS_FILE, Observation};
-use rustix::fs::{Mode, OFlags};
 
+use crate::dir_fd::{Dir, FileError};
 use crate::rounds::clip;
 
 /// Only the recent ones; what they amount to is in the reflections.
@@ -18,23 +16,11 @@ const READ: u64 = 128 * 1024;
 /// The last observations of a session, oldest first, in a few lines each.
 pub(crate) fn last_lines(session: &Path) -> Vec<String> {
     // The goal loop goes on without them: they are a help, and the agent that wrote them may have removed them.
-    let bytes = end_of(&session.join(OBSERVATIONS_FILE)).unwrap_or_default();
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(session)?.read_end(OBSERVATIONS_FILE, READ) };
+    let bytes = read().unwrap_or_default();
     let parsed = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     let all: Vec<Observation> = parsed.collect();
     all[all.len().saturating_sub(MOST)..].iter().map(told).collect()
-}
-
-fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Ok(Vec::new());
-    }
-    file.seek(SeekFrom::Start(about.len().saturating_sub(READ)))?;
-    let mut bytes = Vec::new();
-    file.take(READ).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn told(observation: &Observation) -> String {

@@ -2,7 +2,7 @@
 //! own file: it is never committed. What an agent left there is not trusted: links are not followed, sizes are bounded.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use domain::{AgentProgram, AgentTask, ArtifactKind, NoteKind, Run, TaskWord, Verdict, verdict_word};
 use drivers::JobKind;
@@ -10,8 +10,7 @@ use drivers::task_md::{MAX_TASK_FILE, TASK_FILE, TaskFile, TaskSheet};
 use engine::Job;
 
 use crate::brief;
-use crate::durable;
-use crate::git::{Dir, Kind};
+use crate::dir_fd::{Dir, FileError, Kind};
 use crate::paths::Paths;
 use crate::repos::{Repos, to_git};
 use crate::trouble::Trouble;
@@ -53,15 +52,9 @@ pub(crate) fn lay_out(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask)
     let refusal = brief::refusal(&paths.session(&run.id, &task.session));
     let sheet = TaskSheet { refusal, ..sheet(repos, run, task)? };
     let text = sheet.write(kind, earlier.as_ref()).render();
-    let (temporary, path) = (temporary(paths, &run.id), paths.workspace(&run.id).join(TASK_FILE));
-    let written = (|| {
-        let workspace = Dir::open(&paths.workspace(&run.id))?;
-        if workspace.kind(TASK_FILE.as_bytes())? == Some(Kind::Directory) {
-            workspace.remove(TASK_FILE.as_bytes())?;
-        }
-        publish(&temporary, &path, text.as_bytes())
-    })();
-    written.map_err(|error| Trouble::io("writing", &path, &error))
+    let workspace = paths.workspace(&run.id);
+    let written = publish(&paths.run(&run.id), &workspace, text.as_bytes());
+    written.map_err(|error| Trouble::io("writing", &workspace.join(TASK_FILE), &error))
 }
 
 /// What an agent left in the file, which is kept for the next one. `None` when it was not given one; one that it
@@ -78,8 +71,9 @@ pub(crate) fn take(paths: &Paths, run: &Run, kind: JobKind) -> Result<Option<Tas
 /// Keeps what stands in the file, outside of the workspace that is made anew for every attempt.
 pub(crate) fn keep(paths: &Paths, run: &Run) -> Result<(), Trouble> {
     let Some(bytes) = read_plain(&paths.workspace(&run.id))?.filter(|_| run.is_task()) else { return Ok(()) };
-    let kept = paths.run(&run.id).join(TASK_FILE);
-    publish(&temporary(paths, &run.id), &kept, &bytes).map_err(|error| Trouble::io("writing", &kept, &error))
+    let folder = paths.run(&run.id);
+    let kept = publish(&folder, &folder, &bytes);
+    kept.map_err(|error| Trouble::io("writing", &folder.join(TASK_FILE), &error))
 }
 
 /// What a run says about its task.
@@ -131,30 +125,25 @@ fn review(review: &domain::Review) -> String {
 }
 
 /// The file in a folder, if it is a regular one of a sane size.
-fn read_plain(folder: &Path) -> Result<Option<Vec<u8>>, Trouble> {
-    let name = TASK_FILE.as_bytes();
-    let read = (|| {
-        let folder = Dir::open(folder)?;
-        match folder.kind(name)? {
-            Some(Kind::File { size, .. }) if size <= MAX_TASK_FILE => folder.read(name, MAX_TASK_FILE).map(Some),
-            Some(Kind::File { .. } | Kind::Directory | Kind::Symlink | Kind::Special(_)) | None => Ok(None),
-        }
-    })();
-    match read {
-        Ok(bytes) => Ok(bytes.filter(|bytes| u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_TASK_FILE))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::io("reading", &folder.join(TASK_FILE), &error)),
+pub(crate) fn read_plain(folder: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(folder)?.read_file(TASK_FILE, MAX_TASK_FILE) };
+    match read() {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FileError::Missing | FileError::NotRegular(_) | FileError::TooLarge { .. }) => Ok(None),
+        Err(FileError::Io(error)) => Err(Trouble::io("reading", &folder.join(TASK_FILE), &error)),
     }
 }
 
-/// Beside the workspace, where no agent writes.
-fn temporary(paths: &Paths, run: &domain::RunId) -> PathBuf {
-    paths.run(run).join(format!(".{TASK_FILE}.tmp"))
-}
-
-/// A rename replaces a link and never follows it; a crash leaves the old file or the new one.
-fn publish(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    durable::replace(temporary, path, bytes)
+/// Written beside the workspace, where no agent writes, and renamed into `folder`: a rename replaces a link and never
+/// follows it, and a crash leaves the old file or the new one.
+fn publish(beside: &Path, folder: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (beside, folder) = (Dir::open(beside)?, Dir::open(folder)?);
+    let (temporary, name) = (format!(".{TASK_FILE}.tmp"), TASK_FILE.as_bytes());
+    beside.write_synced(temporary.as_bytes(), bytes, 0o644)?;
+    if folder.kind(name)? == Some(Kind::Directory) {
+        folder.remove(name)?;
+    }
+    beside.rename(temporary.as_bytes(), &folder, name)
 }
 
 #[cfg(test)]
@@ -169,7 +158,7 @@ mod tests {
         assert_eq!(read_plain(&folder.path().join("missing")).unwrap(), None);
         std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
         assert_eq!(read_plain(folder.path()).unwrap(), None, "a link is not followed");
-        publish(&folder.path().join("tmp"), &path, b"mine").unwrap();
+        publish(folder.path(), folder.path(), b"mine").unwrap();
         assert_eq!(
             read_plain(folder.path()).unwrap(),
             Some(b"mine".to_vec()),

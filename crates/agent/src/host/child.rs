@@ -113,6 +113,11 @@ impl Child {
         })
     }
 
+    /// Of its process, while it lives.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// Says a line without waiting until it is read: a program that prints before it reads would wait for us too. One
     /// that no longer listens is found out by its end.
     pub(super) fn send(&mut self, line: &str) {

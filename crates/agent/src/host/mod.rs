@@ -8,6 +8,7 @@
 mod account;
 mod child;
 mod flood;
+mod kinship;
 mod permits;
 mod plain;
 mod relay;
@@ -158,6 +159,7 @@ impl Host<'_> {
             Ok(child) => child,
             Err(error) => return Ok(Ended::Badly(format!("`{}` cannot be started: {error}", start.argv[0]))),
         };
+        counter.serves(child.id());
         if !start.first.is_empty() {
             child.send(&start.first.join("\n"));
         }
@@ -253,12 +255,19 @@ impl Host<'_> {
                 }
             };
             let line = match heard {
-                Heard::Line(line) => line,
+                Heard::Line(line) => {
+                    counter.speaks();
+                    line
+                }
                 Heard::End => return Ok(talk.end()),
             };
             let now = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut acts = std::collections::VecDeque::from(talk.line(&line, now));
             while let Some(act) = acts.pop_front() {
+                match &act {
+                    Act::Say(_) | Act::Session(_) | Act::Ask(_) => counter.works(),
+                    Act::Send(_) | Act::Over(_) | Act::Unknown(_) => {}
+                }
                 match act {
                     Act::Say(event) => {
                         if matches!(event, AgentEvent::TurnStarted { .. }) {

@@ -18,7 +18,7 @@ const SUMMARY: usize = 2_000;
 pub(super) fn hand_in(job: &Job, code: Option<i32>, printed: &str) -> HandIn {
     let file = TaskFile::parse(&read(Path::new(&job.workspace)));
     let answered: Vec<String> = job.answers.iter().map(|answer| answer.question.clone()).collect();
-    if let Some(handed) = task_md::hand_in(job.kind, &file, &answered) {
+    if let Some(handed) = task_md::hand_in(job.kind, &file, &answered).filter(|_| is_its_word(job.kind, code)) {
         return handed;
     }
     by_exit(job.kind, code, printed.trim()).unwrap_or_else(|| {
@@ -27,6 +27,12 @@ pub(super) fn hand_in(job: &Job, code: Option<i32>, printed: &str) -> HandIn {
         let said = shorten::tail(&shorten::one_line(printed, usize::MAX), 300);
         HandIn::GaveUp { reason: format!("the command {how}: {}; {said}", task_md::missing(job.kind, &file)) }
     })
+}
+
+/// A verdict in the file counts only if the judge ended by itself: a program that it ran can have written the file and
+/// killed it. A shell tells of a signal by a code above 128.
+fn is_its_word(kind: JobKind, code: Option<i32>) -> bool {
+    kind != JobKind::Review || code.is_some_and(|code| (0..=128).contains(&code))
 }
 
 /// For work the exit code says that it is done; for a review 0 is a pass and 1 a fail. A plan or an answer is what it
@@ -117,5 +123,15 @@ mod tests {
         std::fs::remove_file(folder.path().join(TASK_FILE)).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join(TASK_FILE)).unwrap();
         assert_eq!(hand_in(&job, Some(2), "").word(), "gave_up");
+    }
+
+    #[test]
+    fn a_verdict_in_the_file_of_a_judge_that_was_killed_counts_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = Job { workspace: folder.path().display().to_string(), ..job(JobKind::Review) };
+        std::fs::write(folder.path().join(TASK_FILE), "# T\n\n## Review\n\nPASS\n\nFine.\n").unwrap();
+        for (code, word) in [(None, "gave_up"), (Some(137), "gave_up"), (Some(143), "gave_up"), (Some(3), "review")] {
+            assert_eq!(hand_in(&job, code, "").word(), word, "{code:?}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use drivers::driver::{SIZE, TYPED};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::termios::{OptionalActions, Termios, Winsize, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// `Ctrl-]`: leaves the conversation without ending it.
@@ -31,13 +32,15 @@ pub fn take_seat(socket: &Path) -> io::Result<Rose> {
     attend(stream, &mut io::stdin().lock(), &mut io::stdout().lock())
 }
 
-/// A path of any length: the folder is reached through a descriptor.
+/// A path of any length, through a descriptor of the socket itself. The folder is the agent's: a link there could lead to
+/// any socket of the person who types.
 fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
-    let folder = std::fs::File::open(folder)?;
-    UnixStream::connect(Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(socket, flags, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&opened)?.st_mode) != FileType::Socket {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not the socket of a conversation"));
+    }
+    UnixStream::connect(Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()))
 }
 
 fn attend(mut stream: UnixStream, input: &mut (impl Read + AsFd), output: &mut impl Write) -> io::Result<Rose> {
@@ -163,5 +166,15 @@ mod tests {
         let (mut keys, mut fingers) = UnixStream::pair().unwrap();
         fingers.write_all(&[LEAVE]).unwrap();
         assert_eq!(attend(ours, &mut keys, &mut Vec::new()).unwrap(), Rose::Left);
+    }
+
+    #[test]
+    fn a_link_that_an_agent_planted_does_not_lead_to_another_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, planted) = (folder.path().join("tmux.sock"), folder.path().join("terminal.sock"));
+        let _listener = std::os::unix::net::UnixListener::bind(&mine).unwrap();
+        std::os::unix::fs::symlink(&mine, &planted).unwrap();
+        assert!(connect(&planted).is_err(), "what a person types would go to tmux");
+        connect(&mine).unwrap();
     }
 }

@@ -13,9 +13,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, serve_server};
 use serde_json::{Map, Value};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
+use super::kinship::Program;
 use crate::AgentError;
 use crate::guidance;
 use crate::shorten;
@@ -42,6 +43,8 @@ struct Shared {
     handing: Notify,
     /// The last word of a person that the program was told.
     guided: AtomicU64,
+    /// Whose relays may use the tools.
+    program: Mutex<Option<Program>>,
 }
 
 /// The names of the tools a job offers to a program.
@@ -93,6 +96,7 @@ impl Counter {
             handed: Mutex::default(),
             handing: Notify::new(),
             guided: AtomicU64::new(0),
+            program: Mutex::default(),
         });
         let counter = Self(shared);
         tokio::spawn(serve(listener, counter.clone()));
@@ -105,6 +109,32 @@ impl Counter {
             std::env::current_exe().map_or_else(|_| "holdpoint".to_owned(), |path| path.display().to_string());
         let session = self.0.session.display().to_string();
         vec![program, "agent".to_owned(), "relay".to_owned(), "--session".to_owned(), session]
+    }
+
+    /// From now on the tools are for the relays of this process, and of nobody before it.
+    pub(super) fn serves(&self, pid: Option<u32>) {
+        let program = pid.and_then(|pid| i32::try_from(pid).ok()).map(Program::started);
+        *self.0.program.lock().unwrap_or_else(PoisonError::into_inner) = program;
+    }
+
+    /// The program has said something.
+    pub(super) fn speaks(&self) {
+        if let Some(program) = &mut *self.0.program.lock().unwrap_or_else(PoisonError::into_inner) {
+            program.speaks();
+        }
+    }
+
+    /// The conversation of the program is open: it may work, and run anything.
+    pub(super) fn works(&self) {
+        if let Some(program) = &mut *self.0.program.lock().unwrap_or_else(PoisonError::into_inner) {
+            program.works();
+        }
+    }
+
+    fn admits(&self, stream: &UnixStream) -> bool {
+        let mut program = self.0.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        program.as_mut().zip(peer).is_some_and(|(program, peer)| program.admits(peer))
     }
 
     /// Takes something that is handed in beside the tools.
@@ -171,6 +201,10 @@ impl Counter {
 
 async fn serve(listener: UnixListener, counter: Counter) {
     while let Ok((stream, _)) = listener.accept().await {
+        if !counter.admits(&stream) {
+            // Its relay ends, and with it whoever asked.
+            continue;
+        }
         let counter = counter.clone();
         tokio::spawn(async move {
             let (read, write) = stream.into_split();

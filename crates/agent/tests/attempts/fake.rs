@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use drivers::{AgentEvent, Guidance, HandIn, Job, JobKind, Observation, PastAnswer};
@@ -33,6 +33,8 @@ pub(crate) enum Turn {
     Fails(u16, Value),
 }
 
+const NONCE: &str = "known to the host alone";
+
 struct Model {
     turns: Vec<Turn>,
     /// What sub-agents say.
@@ -43,6 +45,7 @@ struct Model {
     requests: Vec<Value>,
     /// Told when a request will get no (more) answer.
     waiting: Arc<Notify>,
+    handed_in: Option<HandIn>,
 }
 
 impl Turn {
@@ -70,10 +73,12 @@ impl Fake {
             summaries: None,
             requests: Vec::new(),
             waiting: Arc::default(),
+            handed_in: None,
         }));
         let router = Router::new()
             .route("/openai/v1/chat/completions", post(chat))
             .route("/anthropic/v1/messages", post(messages))
+            .route("/handed-in", post(handed_in))
             .with_state(Arc::clone(&model));
         let listener = tokio::net::UnixListener::bind(folder.path().join("door/broker.sock")).unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -116,23 +121,23 @@ impl Fake {
 
     pub(crate) fn put_job(&self, job: &Job) {
         std::fs::write(self.session("job.json"), serde_json::to_vec(job).unwrap()).unwrap();
-        match std::fs::remove_file(self.session("result.json")) {
-            Ok(()) => {}
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
-        }
+        self.model.lock().unwrap().handed_in = None;
     }
 
-    /// Runs one attempt as Holdpoint would: the job is written, an old result removed.
+    /// What a process is started with.
+    pub(crate) fn options(&self) -> agent::Options {
+        options(self.folder.path())
+    }
+
+    /// Runs one attempt as Holdpoint would.
     pub(crate) async fn attempt(&mut self, job: &Job) -> HandIn {
         self.put_job(job);
-        let options =
-            agent::Options { session: self.folder.path().join("session"), door: self.folder.path().join("door") };
         let mut out = Vec::new();
-        let hand_in = agent::run_to(options, &mut out).await.unwrap();
+        let hand_in = agent::run_to(self.options(), &mut out).await.unwrap();
         let lines = String::from_utf8(out).unwrap();
         self.events = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let result: HandIn = serde_json::from_slice(&std::fs::read(self.session("result.json")).unwrap()).unwrap();
-        assert_eq!(result, hand_in, "what is returned is what was handed in");
+        let result = self.model.lock().unwrap().handed_in.clone();
+        assert_eq!(result.as_ref(), Some(&hand_in), "what is returned is what was handed in");
         assert!(matches!(self.events.last(), Some(AgentEvent::Ended { .. })), "{:?}", self.events);
         hand_in
     }
@@ -251,6 +256,17 @@ async fn hang(model: &Mutex<Model>) -> Response {
 
 fn whole(text: String) -> Response {
     ([(header::CONTENT_TYPE, "text/event-stream")], text).into_response()
+}
+
+/// What a process is started with that works in this folder.
+pub(crate) fn options(folder: &Path) -> agent::Options {
+    agent::Options { session: folder.join("session"), door: folder.join("door"), nonce: agent::Nonce::new(NONCE) }
+}
+
+async fn handed_in(State(model): State<Arc<Mutex<Model>>>, headers: HeaderMap, body: Bytes) -> Response {
+    assert_eq!(headers["x-holdpoint-nonce"], NONCE);
+    model.lock().unwrap().handed_in = Some(serde_json::from_slice(&body).unwrap());
+    axum::Json(json!({})).into_response()
 }
 
 async fn chat(State(model): State<Arc<Mutex<Model>>>, body: Bytes) -> Response {

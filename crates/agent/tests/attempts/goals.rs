@@ -143,7 +143,7 @@ async fn a_sub_agent_that_a_crash_broke_off_goes_on_and_pays_nothing_twice() {
     fake.errands(vec![turn(vec![file("b.txt")]), Turn::Hangs, done]);
     let job = fake.job(JobKind::Pursue);
     fake.put_job(&job);
-    let options = agent::Options { session: fake.folder.path().join("session"), door: fake.folder.path().join("door") };
+    let options = fake.options();
     let mut out = Vec::new();
     tokio::select! {
         ended = agent::run_to(options, &mut out) => panic!("{ended:?}"),

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::fake::{Fake, Turn, write};
+use crate::fake::{Fake, Turn, options, write};
 use crate::flows::code_story;
 use drivers::{AgentEvent, HandIn, JobKind};
 use serde_json::{Value, json};
@@ -15,8 +15,7 @@ const FOLDER: &str = "HOLDPOINT_TEST_AGENT_FOLDER";
 #[ignore = "the agent as a process, started and killed by the other tests"]
 async fn as_a_process() {
     let folder = std::path::PathBuf::from(std::env::var_os(FOLDER).expect("only the kill tests start this"));
-    let options = agent::Options { session: folder.join("session"), door: folder.join("door") };
-    agent::run(options).await.unwrap();
+    agent::run(options(&folder)).await.unwrap();
 }
 
 /// The agent as Holdpoint starts it: something that can be killed at any instruction.

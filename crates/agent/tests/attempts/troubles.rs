@@ -89,12 +89,12 @@ async fn a_spent_budget_goes_to_no_other_model() {
 }
 
 #[tokio::test]
-async fn a_door_without_a_broker_is_a_failure_of_the_model() {
-    let mut fake = Fake::new(vec![done()]).await;
+async fn without_a_broker_nothing_is_handed_in_and_the_attempt_says_so() {
+    let fake = Fake::new(vec![done()]).await;
     std::fs::remove_file(fake.folder.path().join("door/broker.sock")).unwrap();
-    let job = fake.job(JobKind::Code);
-    let HandIn::ModelFailed { reason } = fake.attempt(&job).await else { panic!() };
-    assert!(reason.contains("No such file"), "{reason}");
+    fake.put_job(&fake.job(JobKind::Code));
+    let ended = agent::run_to(fake.options(), &mut Vec::new()).await;
+    assert!(matches!(&ended, Err(agent::AgentError::Delivery(_))), "{ended:?}");
 }
 
 #[tokio::test]

@@ -59,6 +59,15 @@ pub(crate) fn grant(upstreams: Vec<Upstream>) -> Grant {
 
 impl Door {
     pub(crate) fn open(grant: Grant) -> Self {
+        Self::made(grant, |gateway| gateway)
+    }
+
+    /// The same for an agent that hands in.
+    pub(crate) fn taking(grant: Grant, hand_ins: broker::HandIns) -> Self {
+        Self::made(grant, |gateway| gateway.taking(hand_ins))
+    }
+
+    fn made(grant: Grant, with: impl FnOnce(Gateway) -> Gateway) -> Self {
         let room = tempfile::tempdir().unwrap();
         let (socket, log) = (room.path().join("s"), room.path().join("calls.jsonl"));
         let file = OpenOptions::new().append(true).create(true).open(&log).unwrap();
@@ -67,7 +76,7 @@ impl Door {
         let notify = Arc::new(move || {
             let _ = note.send(());
         });
-        let gateway = Arc::new(Gateway::new(grant, file, notify).unwrap());
+        let gateway = Arc::new(with(Gateway::new(grant, file, notify).unwrap()));
         let listener = tokio::net::UnixListener::bind(&socket).unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(gateway.serve(listener, async move { drop(stopped.await) }));

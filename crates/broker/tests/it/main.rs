@@ -9,6 +9,7 @@ mod direct;
 mod embedding;
 mod faults;
 mod genai_client;
+mod handing_in;
 mod hostile;
 mod kit;
 mod limits;

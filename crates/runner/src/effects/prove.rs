@@ -8,17 +8,20 @@ use domain::{Check, CheckResult, CommitId, EffectId, Outcome, Proof};
 use engine::{Job, boundary};
 
 use crate::commission::PrepareError;
+use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::{Ended, start_or_adopt};
-use crate::shim::{How, Launch};
+use crate::shim::{How, Input, Launch};
 use crate::trouble::Trouble;
 
 const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
 const TAIL_LINES: usize = 60;
 const TAIL_BYTES: usize = 8 * 1024;
+/// Enough for what is kept, whatever is lost at a cut letter.
+const READ_BYTES: u64 = 64 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
     Ok(Outcome::Proved { proof: prove(hands, job, commit, 0).await? })
@@ -28,11 +31,20 @@ pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<O
 pub(crate) async fn prove(hands: &Hands, job: &Job, commit: &CommitId, first: usize) -> Result<Proof, Trouble> {
     let mut checks = Vec::new();
     for (index, check) in job.run.opened().config.checks.iter().enumerate() {
-        checks.push(run_check(hands, job, commit, check, first + index).await?);
+        let ground = if index == 0 { Ground::Fresh } else { Ground::AsLeft };
+        checks.push(run_check(hands, job, commit, check, (first + index, ground)).await?);
     }
     let ground = hands.paths.proving_ground(&job.id);
     hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&ground)?)).await?;
     Ok(Proof { commit: commit.clone(), checks })
+}
+
+/// What the first check of a proof finds beside the commit, and what those after it find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    Fresh,
+    /// With what earlier checks of the same proof built.
+    AsLeft,
 }
 
 async fn run_check(
@@ -40,11 +52,11 @@ async fn run_check(
     job: &Job,
     commit: &CommitId,
     check: &Check,
-    part: usize,
+    (part, ground): (usize, Ground),
 ) -> Result<CheckResult, Trouble> {
     let spool = hands.paths.spool(&job.id, Some(part));
     boundary("check.before");
-    let attempt = start_or_adopt(&spool, || prepare(hands, job, commit, check, part)).await?;
+    let attempt = start_or_adopt(&spool, || prepare(hands, job, commit, check, (part, ground))).await?;
     let ended = match tokio::time::timeout(CHECK_LIMIT, attempt.wait()).await {
         Ok(ended) => ended?,
         Err(_) => attempt.stop().await?,
@@ -60,7 +72,7 @@ async fn run_check(
             }
         },
     };
-    let tail = tail(&spool);
+    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool))).await?;
     Ok(CheckResult { name: check.name.clone(), command: check.command.clone(), exit, tail })
 }
 
@@ -69,7 +81,7 @@ async fn prepare(
     job: &Job,
     commit: &CommitId,
     check: &Check,
-    part: usize,
+    (part, found): (usize, Ground),
 ) -> Result<Launch, PrepareError> {
     let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
     let ground = hands.paths.proving_ground(&job.id);
@@ -78,7 +90,10 @@ async fn prepare(
         (hands.paths.clone(), job.clone(), commit.clone(), ground.clone(), home.clone());
     let lay_out = move || {
         let repos = Repos::open(&paths, &inner.run)?;
-        std::fs::create_dir_all(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
+        if found == Ground::Fresh {
+            git::remove_workspace(&place)?;
+        }
+        Dir::create(&made).map_err(|error| Trouble::io("creating", &made, &error))?;
         Ok(git::materialise(&repos.private, &to_git(&commit)?, &place)?)
     };
     hands.blocking(&job.id.run, lay_out).await?;
@@ -100,12 +115,15 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
         grant: crate::models::nothing(effect),
         limits: Limits::default(),
         program: hands.program.clone(),
+        input: Input::Nothing,
     }
 }
 
 /// The end of what a check printed.
 fn tail(spool: &Path) -> String {
-    let bytes = std::fs::read(spool.join("output.jsonl")).unwrap_or_default();
+    // A check that printed nothing has no file.
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_end("output.jsonl", READ_BYTES) };
+    let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(TAIL_LINES);

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use domain::{AgentEnd, AgentTask, CommitId, Digest, Outcome, Purpose};
+use domain::{AgentEnd, AgentProgram, AgentTask, CommitId, Digest, Outcome, Purpose};
 use drivers::task_md::{self, TaskFile};
-use drivers::{HandIn, JobKind, RESULT_FILE, ReflectionHandIn};
+use drivers::{HandIn, JobKind, ReflectionHandIn};
 use engine::{Job, boundary};
 
 use crate::artifacts::Refused;
@@ -12,20 +12,24 @@ use crate::attempt;
 use crate::brief;
 use crate::carry;
 use crate::commission;
+use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
+use crate::judge_workspace::judges;
 use crate::kept;
 use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
-use crate::shim::How;
 use crate::shim::client::{Ended, start_or_adopt};
+use crate::shim::{self, How};
 use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Bytes of what an agent says to a person; its tools allow less.
 const MAX_WORDS: usize = 64 * 1024;
+/// Bytes of what it printed last.
+const MAX_LAST_WORDS: u64 = 16 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Outcome, Trouble> {
     let (job, task) = &kept::take_up(&hands.paths, job, task)?;
@@ -80,7 +84,7 @@ async fn left(
     let wip = keep_unfinished(hands, job, job.run.tree_for(task)).await?;
     let end = match ended {
         Ended::Exited(exit) if exit.exit == How::Code(0) => AgentEnd::Left,
-        Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(ended, spool) },
+        Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(hands, job, ended, spool).await? },
     };
     boundary("agent.after");
     Ok(Outcome::AgentEnded { end, tier, wip })
@@ -99,24 +103,30 @@ async fn conclude(
         return Ok(AgentEnd::Crashed { reason: "its supervisor was killed".to_owned() });
     }
     let kind = brief::kind_of(&job.run, task)?;
-    let result = read_result(session)?;
+    // Who was ended by a signal did not come to its end, whatever it had said before.
+    let result = if was_killed(ended) { None } else { take_result(hands, job, spool).await? };
+    let by_file = || if file_counts(kind, ended) { in_file(job, kind, left.as_ref()) } else { None };
     // A program that is not ours does not tell a spent limit from a broken model; the broker's record does.
     if matches!(result, Some(HandIn::ModelFailed { .. } | HandIn::GaveUp { .. }))
         && !job.run.program(&task.session.role).is_own()
-        && let Some(spent) = attempt::spent(spool)?
+        && let Some(spent) = attempt::spent(spool).await?
     {
         return Ok(spent);
     }
     let handed_in = match result {
-        Some(handed_in @ HandIn::GaveUp { .. }) => in_file(job, kind, left.as_ref()).unwrap_or(handed_in),
+        Some(handed_in @ HandIn::GaveUp { .. }) if reads_its_file(job, task, kind) => handed_in,
+        Some(handed_in @ HandIn::GaveUp { .. }) => by_file().unwrap_or(handed_in),
         Some(handed_in) => handed_in,
         None => {
-            if let Some(spent) = attempt::spent(spool)? {
+            if let Some(spent) = attempt::spent(spool).await? {
                 return Ok(spent);
             }
-            match in_file(job, kind, left.as_ref()) {
+            match by_file() {
                 Some(handed_in) => handed_in,
-                None => return Ok(AgentEnd::Crashed { reason: silent(kind, left.as_ref(), ended, spool) }),
+                None => {
+                    let words = last_words(hands, job, ended, spool).await?;
+                    return Ok(AgentEnd::Crashed { reason: silent(kind, left.as_ref(), words) });
+                }
             }
         }
     };
@@ -183,6 +193,29 @@ async fn take_task_file(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Op
     hands.blocking(&job.id.run, move || task_file::take(&paths, &run, kind)).await
 }
 
+/// Whether an attempt was ended by a signal that nobody of ours sent.
+pub(crate) fn was_killed(ended: &Ended) -> bool {
+    match ended {
+        Ended::Lost => true,
+        Ended::Exited(exit) => match exit.exit {
+            How::Signal(_) => true,
+            How::Code(_) | How::Stopped | How::LaunchFailed(_) => false,
+        },
+    }
+}
+
+/// Whether what stands in TASK.md is the agent's word. A verdict is not, if the judge did not end by itself: a program
+/// that it ran can have written the file and killed it.
+fn file_counts(kind: JobKind, ended: &Ended) -> bool {
+    let by_itself = matches!(ended, Ended::Exited(exit) if matches!(exit.exit, How::Code(_)));
+    by_itself || !judges(kind)
+}
+
+/// Whether the host of a judge has read TASK.md itself, and knows how the program ended.
+fn reads_its_file(job: &Job, task: &AgentTask, kind: JobKind) -> bool {
+    judges(kind) && matches!(job.run.program(&task.session.role), AgentProgram::Command(_))
+}
+
 /// What an agent without tools of ours handed in.
 fn in_file(job: &Job, kind: JobKind, left: Option<&TaskFile>) -> Option<HandIn> {
     let answered: Vec<String> = job.run.answers.iter().map(|answer| answer.question.question.clone()).collect();
@@ -190,8 +223,7 @@ fn in_file(job: &Job, kind: JobKind, left: Option<&TaskFile>) -> Option<HandIn> 
 }
 
 /// Why an agent that handed nothing in counts as crashed.
-fn silent(kind: JobKind, left: Option<&TaskFile>, ended: &Ended, spool: &Path) -> String {
-    let words = last_words(ended, spool);
+fn silent(kind: JobKind, left: Option<&TaskFile>, words: String) -> String {
     match left {
         Some(file) => format!("{}: {words}", task_md::missing(kind, file)),
         None => words,
@@ -206,17 +238,20 @@ async fn tree_after(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Diges
     Ok(Digest::of([tree.as_str()]))
 }
 
-fn read_result(session: &Path) -> Result<Option<HandIn>, Trouble> {
-    let path = session.join(RESULT_FILE);
-    match std::fs::read(&path) {
-        // What an agent writes is its own business; if it cannot be read, nothing was handed in.
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Trouble::io("reading", &path, &error)),
-    }
+/// What the agent's host said to the broker; what cannot be read as something of ours was not handed in.
+async fn take_result(hands: &Hands, job: &Job, spool: &Path) -> Result<Option<HandIn>, Trouble> {
+    let spool = spool.to_owned();
+    let read = move || shim::handed_in(&spool).map_err(|error| Trouble::of(&error));
+    let bytes = hands.blocking(&job.id.run, read).await?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }
 
-fn last_words(ended: &Ended, spool: &Path) -> String {
+async fn last_words(hands: &Hands, job: &Job, ended: &Ended, spool: &Path) -> Result<String, Trouble> {
+    let (ended, spool) = (ended.clone(), spool.to_owned());
+    hands.blocking(&job.id.run, move || Ok(words_at_end(&ended, &spool))).await
+}
+
+fn words_at_end(ended: &Ended, spool: &Path) -> String {
     let how = match ended {
         Ended::Lost => "was lost".to_owned(),
         Ended::Exited(exit) => match &exit.exit {
@@ -226,7 +261,9 @@ fn last_words(ended: &Ended, spool: &Path) -> String {
             How::LaunchFailed(message) => return format!("it could not be started: {message}"),
         },
     };
-    let said = std::fs::read_to_string(spool.join("stderr.log")).unwrap_or_default();
+    // One that complained of nothing has no file.
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_end("stderr.log", MAX_LAST_WORDS) };
+    let said = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
     let tail: Vec<&str> = said.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
     let tail: Vec<&str> = tail.into_iter().rev().collect();
     match tail.as_slice() {

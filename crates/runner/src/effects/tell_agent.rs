@@ -1,12 +1,12 @@
 //! Passes a person's word on to the agent at work: a line in its session folder, which it reads between two turns.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use domain::{Effect, EffectId, Outcome, Run};
 use drivers::{GUIDANCE_FILE, Guidance};
 use engine::{Job, boundary};
 
+use crate::dir_fd::{Dir, FileError};
 use crate::hands::Hands;
 use crate::repos::wished_at;
 use crate::trouble::Trouble;
@@ -41,22 +41,36 @@ impl Hands {
     }
 }
 
-/// Adds the word unless it stands there already.
-fn append(session: &Path, word: &Guidance) -> Result<(), Trouble> {
-    std::fs::create_dir_all(session).map_err(|error| Trouble::io("creating", session, &error))?;
-    let path = session.join(GUIDANCE_FILE);
-    let said = std::fs::read_to_string(&path).unwrap_or_default();
-    if Guidance::read(&said).iter().any(|known| known.number == word.number) {
-        return Ok(());
-    }
-    let write = || {
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
+/// Bytes of all that people said to one agent.
+const MOST_SAID: u64 = 16 * 1024 * 1024;
+
+/// Adds the word unless it stands there already. The folder is the agent's: what is no plain file there, or a huge one,
+/// is replaced and never written through.
+pub(crate) fn append(session: &Path, word: &Guidance) -> Result<(), Trouble> {
+    let write = || -> Result<(), FileError> {
+        let folder = Dir::create(session)?;
+        let said = match folder.read_file(GUIDANCE_FILE, MOST_SAID) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(FileError::Missing | FileError::NotRegular(_) | FileError::TooLarge { .. }) => None,
+            Err(error @ FileError::Io(_)) => return Err(error),
+        };
+        let line = format!("{}\n", word.line());
+        let Some(said) = said else {
+            return Ok(folder.write_synced(GUIDANCE_FILE.as_bytes(), line.as_bytes(), 0o600)?);
+        };
+        if Guidance::read(&said).iter().any(|known| known.number == word.number) {
+            return Ok(());
+        }
         // A line that a kill cut off is ended, so that it spoils nothing but itself.
         let start = if said.is_empty() || said.ends_with('\n') { "" } else { "\n" };
-        file.write_all(format!("{start}{}\n", word.line()).as_bytes())?;
-        file.sync_all()
+        match folder.append(GUIDANCE_FILE, format!("{start}{line}").as_bytes()) {
+            Err(FileError::Missing | FileError::NotRegular(_)) => {
+                Ok(folder.write_synced(GUIDANCE_FILE.as_bytes(), format!("{said}{start}{line}").as_bytes(), 0o600)?)
+            }
+            appended => appended,
+        }
     };
-    write().map_err(|error| Trouble::io("writing", &path, &error))
+    write().map_err(|error| Trouble::io("writing", &session.join(GUIDANCE_FILE), &error.into()))
 }
 
 #[cfg(test)]
@@ -78,5 +92,25 @@ mod tests {
         }
         let said = std::fs::read_to_string(folder.path().join(GUIDANCE_FILE)).unwrap();
         assert_eq!(Guidance::read(&said), [word(4, "use\ntabs"), word(9, "no")]);
+    }
+
+    #[test]
+    fn a_message_is_not_written_through_a_link_that_the_agent_planted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (session, victim) = (folder.path().join("session"), folder.path().join(".profile"));
+        std::fs::create_dir(&session).unwrap();
+        std::fs::write(&victim, "mine\n").unwrap();
+        std::os::unix::fs::symlink(&victim, session.join(GUIDANCE_FILE)).unwrap();
+        let word = |number| Guidance {
+            number,
+            by: "ada".to_owned(),
+            text: "$(touch /tmp/owned)".to_owned(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        append(&session, &word(4)).unwrap();
+        append(&session, &word(5)).unwrap();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine\n");
+        let said = std::fs::read_to_string(session.join(GUIDANCE_FILE)).unwrap();
+        assert_eq!(Guidance::read(&said), [word(4), word(5)], "and it is said all the same");
     }
 }

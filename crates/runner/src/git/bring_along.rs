@@ -7,13 +7,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::beneath::Dir;
 use super::checkout::{Checkout, Locked};
 use super::names::shown;
 use super::on_disk::{OnDisk, delete, on_disk};
 use super::private_repo::remove_if_there;
 use super::run::Call;
 use super::{CommitId, GitError, PrivateRepo};
+use crate::dir_fd::Dir;
 
 /// What bringing a checkout from one commit to another takes.
 pub(crate) struct Step<'a> {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::beneath::Dir;
 use super::commit::{ScratchIndex, index_line};
 use super::names::link_stays_inside;
 use super::objects::{Blobs, EntryMode};
@@ -13,6 +12,7 @@ use super::private_repo::{id_in, remove_if_there};
 use super::process::Conversation;
 use super::walk::{Found, Walk};
 use super::{CommitId, GitError, PrivateRepo, TreeId};
+use crate::dir_fd::Dir;
 
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 pub const MAX_NEW_FILES: usize = 50_000;

@@ -3,7 +3,6 @@
 //! clean checkout when its branch moves. Synchronous; every call may be made twice.
 
 mod adopt;
-mod beneath;
 mod bring_along;
 mod checkout;
 mod commit;
@@ -34,7 +33,6 @@ mod walk;
 mod workspace;
 
 pub use adopt::{Adopted, adopt};
-pub(crate) use beneath::{Dir, Kind};
 pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER, STAGE_TRAILER};
 pub use diff::{CappedDiff, ChangeStatus, FileChange};
 pub use error::GitError;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::beneath::{Dir, Kind};
 use super::workspace::joined;
+use crate::dir_fd::{Dir, Kind};
 
 /// What is at a path of the checkout.
 pub(crate) enum OnDisk {

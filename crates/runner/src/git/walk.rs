@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::GitError;
-use super::beneath::{Dir, Kind};
 use super::harvest::{HarvestRefusal, MAX_FILE_BYTES, MAX_NEW_FILES, OnRefusal};
 use super::ignore_rules::{IgnoreRules, MAX_RULES};
 use super::names::{link_stays_inside, path_refusal, shown};
 use super::objects::{Entry, EntryMode, Files};
 use super::workspace::joined;
+use crate::dir_fd::{Dir, Kind};
 
 pub(crate) const MAX_DEPTH: usize = 200;
 const MAX_TOLD: usize = 1000;

@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::beneath::{Dir, Kind};
 use super::ignore_rules::{IgnoreRules, MAX_RULES};
 use super::names::{link_stays_inside, path_refusal, shown};
 use super::objects::{Blobs, Entry, EntryMode, Files};
 use super::run::Call;
 use super::{Author, CommitId, CommitRequest, CommitText, GitError, PrivateRepo};
+use crate::dir_fd::{Dir, Kind};
 
 /// Makes the non-ignored content of `dir` exactly the tree of `commit`. `dir` may be missing,
 /// or left by an earlier agent in any state.

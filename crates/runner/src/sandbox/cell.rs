@@ -20,6 +20,7 @@ use super::{
     tier::Tier,
     toolchain::{self, Toolchain},
 };
+use crate::{dir_fd::Dir, shim::Input};
 
 /// Name of the broker's socket in the door directory.
 pub const DOOR_SOCKET: &str = "broker.sock";
@@ -148,14 +149,17 @@ impl Cell {
         places: &Places,
         argv: &[String],
         given: &BTreeMap<String, String>,
+        input: Input,
     ) -> Result<Command, CellError> {
         if argv.is_empty() {
             return Err(CellError::NothingToStart);
         }
         if self.tier == Tier::Restricted {
-            std::fs::create_dir_all(self.tmp()).map_err(|source| CellError::Path { path: self.tmp(), source })?;
+            // An earlier process of the conversation may have put anything there.
+            let made = Dir::open(&self.session).and_then(|session| session.make_sub(b"tmp"));
+            made.map_err(|source| CellError::Path { path: self.tmp(), source })?;
         }
-        let orders = self.orders(places, argv).to_arguments();
+        let orders = self.orders(places, argv, input).to_arguments();
         let mut command = match self.tier {
             Tier::Sandboxed => {
                 let mut command = Command::new("bwrap");
@@ -183,7 +187,7 @@ impl Cell {
         }
     }
 
-    fn orders(&self, places: &Places, argv: &[String]) -> Orders {
+    fn orders(&self, places: &Places, argv: &[String], input: Input) -> Orders {
         let forward = match self.tier {
             Tier::Sandboxed => Some(PORT_INSIDE),
             Tier::Restricted | Tier::Unsandboxed => None,
@@ -195,6 +199,7 @@ impl Cell {
             limits: self.limits.clone(),
             paths: self.landlock_paths(places),
             argv: argv.iter().map(OsString::from).collect(),
+            input,
         }
     }
 

@@ -19,7 +19,9 @@ use std::{
 
 use rustix::{
     io::Errno,
-    process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, wait},
+    process::{
+        DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, set_dumpable_behavior, wait,
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,7 @@ use super::{
     syscalls::{self, FilterError},
     tier::Tier,
 };
+use crate::shim::{Input, nonce::Nonce};
 
 /// Asks the agent to end.
 pub(crate) const ASK_TO_END: u8 = b't';
@@ -59,6 +62,7 @@ pub(crate) struct Orders {
     pub(super) limits: Limits,
     pub(super) paths: Paths,
     pub(super) argv: Vec<OsString>,
+    pub(super) input: Input,
 }
 
 /// Why an agent could not be started in its cell.
@@ -80,6 +84,8 @@ enum InsideError {
     Start { program: String, source: io::Error },
     #[error("the leash is not usable")]
     Leash(#[source] io::Error),
+    #[error("the nonce could not be passed on")]
+    Nonce(#[source] io::Error),
 }
 
 /// `holdpoint inside …`: never for people.
@@ -88,8 +94,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(leash) => leash,
         Err(_) => return ExitCode::FAILURE,
     };
-    let started = Orders::from_arguments(args)
-        .and_then(|orders| orders.carry_out())
+    // What it holds for a moment is for the agent's host alone, and not for what that starts.
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| InsideError::Nonce(errno.into()));
+    let started = hidden
+        .and_then(|()| Orders::from_arguments(args))
+        .and_then(|orders| orders.carry_out(&leash))
         .and_then(|agent| Ok((agent, watch_leash(&leash, agent)?)));
     match started {
         Ok((agent, ())) => {
@@ -164,7 +173,11 @@ fn said_of(status: WaitStatus) -> Said {
 }
 
 impl Orders {
-    fn carry_out(self) -> Result<Pid, InsideError> {
+    fn carry_out(self, mut leash: &UnixStream) -> Result<Pid, InsideError> {
+        let nonce = match self.input {
+            Input::Nothing => None,
+            Input::Nonce => Some(Nonce::read(&mut leash).map_err(InsideError::Nonce)?),
+        };
         // Fails only on kernels older than every feature used here.
         let _ = rustix::process::set_child_subreaper(Some(getpid()));
         self.limits.apply(self.tier).map_err(InsideError::Limits)?;
@@ -184,19 +197,24 @@ impl Orders {
         if let Some(listener) = listener {
             forward(listener, self.door.clone()).map_err(InsideError::Forward)?;
         }
-        self.start()
+        self.start(nonce)
     }
 
-    fn start(&self) -> Result<Pid, InsideError> {
+    fn start(&self, nonce: Option<Nonce>) -> Result<Pid, InsideError> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(InsideError::Arguments("no program"));
         };
-        let child = Command::new(program)
+        let input = if nonce.is_some() { Stdio::piped() } else { Stdio::null() };
+        let mut child = Command::new(program)
             .args(arguments)
-            .stdin(Stdio::null())
+            .stdin(input)
             .process_group(0)
             .spawn()
             .map_err(|source| InsideError::Start { program: program.to_string_lossy().into_owned(), source })?;
+        if let (Some(nonce), Some(mut input)) = (nonce, child.stdin.take()) {
+            // It fits into the pipe. One that ended before it read it needs none.
+            let _ = input.write_all(nonce.line());
+        }
         Ok(Pid::from_child(&child))
     }
 
@@ -206,6 +224,9 @@ impl Orders {
         line.extend(["--door".into(), self.door.clone().into()]);
         if let Some(port) = self.forward {
             line.extend(["--forward".into(), format!("127.0.0.1:{port}").into()]);
+        }
+        if self.input == Input::Nonce {
+            line.extend(["--input".into(), "nonce".into()]);
         }
         let limits = serde_json::to_string(&self.limits).expect("a struct of numbers is JSON");
         line.extend(["--limits".into(), limits.into()]);
@@ -225,6 +246,7 @@ impl Orders {
         let mut args = args.into_iter();
         let (mut tier, mut door, mut forward, mut limits) = (None, None, None, Limits::default());
         let (mut writable, mut readable) = (Vec::new(), Vec::new());
+        let mut input = Input::Nothing;
         loop {
             let option = args.next().ok_or(WRONG)?;
             if option == "--" {
@@ -235,6 +257,7 @@ impl Orders {
                 "--tier" => tier = Some(tier_named(&value).ok_or(WRONG)?),
                 "--door" => door = Some(PathBuf::from(value)),
                 "--forward" => forward = Some(port_of(&value).ok_or(WRONG)?),
+                "--input" if value == "nonce" => input = Input::Nonce,
                 "--limits" => limits = limits_of(&value).ok_or(WRONG)?,
                 "--write" => writable.push(PathBuf::from(value)),
                 "--read" => readable.push(PathBuf::from(value)),
@@ -250,6 +273,7 @@ impl Orders {
             forward,
             limits,
             argv: args.collect(),
+            input,
         })
     }
 }
@@ -285,6 +309,7 @@ mod tests {
                 door: "/run/holdpoint/door".into(),
             },
             argv: vec!["sh".into(), "--".into(), "--tier".into()],
+            input: Input::Nonce,
         };
         let back = Orders::from_arguments(orders.to_arguments()).unwrap();
         assert_eq!(back, orders);

@@ -41,6 +41,20 @@ pub struct Launch {
     pub limits: Limits,
     /// The holdpoint binary.
     pub program: PathBuf,
+    /// What the process finds on its standard input.
+    #[serde(default)]
+    pub input: Input,
+}
+
+/// What a process finds on its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// Nothing: a check, a person's terminal.
+    #[default]
+    Nothing,
+    /// The nonce by which it hands in, and then the end: an agent's host.
+    Nonce,
 }
 
 /// The agent needs something that its tier does not have.

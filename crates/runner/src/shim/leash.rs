@@ -1,12 +1,17 @@
 //! The shim's end of the leash: hears how the agent ended, and can ask it to end.
 
-use std::{io, os::fd::OwnedFd, os::unix::net::UnixStream as StdUnixStream};
+use std::{
+    io::{self, Write},
+    os::fd::OwnedFd,
+    os::unix::net::UnixStream as StdUnixStream,
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
 };
 
+use super::nonce::Nonce;
 use crate::sandbox::inside::{ASK_TO_END, Said};
 
 /// More than the init step ever says; what an agent that took it over says beyond is ignored.
@@ -18,9 +23,13 @@ pub(super) struct Leash {
 }
 
 impl Leash {
-    /// A leash and the end that becomes the standard input of the init step.
-    pub(super) fn new() -> io::Result<(Self, OwnedFd)> {
-        let (ours, theirs) = StdUnixStream::pair()?;
+    /// A leash and the end that becomes the standard input of the init step. The nonce is the first that it reads.
+    pub(super) fn new(nonce: Option<&Nonce>) -> io::Result<(Self, OwnedFd)> {
+        let (mut ours, theirs) = StdUnixStream::pair()?;
+        if let Some(nonce) = nonce {
+            // It fits into the socket's buffer.
+            ours.write_all(nonce.line())?;
+        }
         ours.set_nonblocking(true)?;
         let leash = Self { stream: UnixStream::from_std(ours)?, heard: Vec::new() };
         Ok((leash, theirs.into()))

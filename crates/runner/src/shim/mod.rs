@@ -5,12 +5,14 @@ pub mod client;
 mod control;
 mod launch;
 mod leash;
+pub(crate) mod nonce;
 mod pump;
 pub(crate) mod sockets;
 pub mod spool;
 mod stop;
 mod supervise;
 
-pub use launch::{BROKER_URL, DOOR, HOLDPOINT, Launch};
+pub use launch::{BROKER_URL, DOOR, HOLDPOINT, Input, Launch};
+pub(crate) use spool::handed_in;
 pub use spool::{Exit, How, Seen, ShimMarker, SpoolError, look};
 pub use supervise::main_from_stdin;

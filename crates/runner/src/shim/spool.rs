@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::dir_fd::{Dir, FileError};
 use crate::durable;
 use crate::sandbox::Tier;
 
@@ -26,6 +27,8 @@ pub const OUTPUT: &str = "output.jsonl";
 pub const ERRORS: &str = "stderr.log";
 /// Model calls, written by the broker.
 pub const CALLS: &str = "calls.jsonl";
+/// What the agent's host handed in, as it was said to the broker; no process of the sandbox can write it.
+pub const HANDED_IN: &str = "handed-in.json";
 /// How the attempt ended.
 pub const EXIT: &str = "exit.json";
 /// Where the server listens to the shim.
@@ -36,6 +39,9 @@ pub const STOP: &str = "stop";
 pub const LOG: &str = "shim.log";
 /// Directory of the broker's socket, the only part of the spool an agent sees.
 pub const DOOR: &str = "door";
+
+/// Bytes of what is handed in; the broker takes no more.
+const MOST_HANDED_IN: u64 = 16 << 20;
 
 /// The spool cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +179,17 @@ pub(super) fn publish<T: Serialize>(spool: &Path, name: &str, value: &T) -> Resu
     publish_bytes(spool, name, &bytes).map_err(file_error(spool, name))
 }
 
-fn publish_bytes(spool: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+/// What was handed in; `None` when nothing was.
+pub(crate) fn handed_in(spool: &Path) -> Result<Option<Vec<u8>>, SpoolError> {
+    let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_file(HANDED_IN, MOST_HANDED_IN) };
+    match read() {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FileError::Missing) => Ok(None),
+        Err(error) => Err(file_error(spool, HANDED_IN)(error.into())),
+    }
+}
+
+pub(super) fn publish_bytes(spool: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     // A name of its own keeps two who ask for a stop at once out of each other's way.
     let write = WRITES.fetch_add(1, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use broker::Gateway;
+use broker::{Gateway, HandIns, Keep};
 use jiff::Timestamp;
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
 use tokio::{
@@ -26,8 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     control::{self, Progress},
-    launch::{self, Launch},
+    launch::{self, Input, Launch},
     leash::Leash,
+    nonce::Nonce,
     pump::{self, Caps},
     sockets,
     spool::{self, Exit, How, ShimMarker, SpoolError},
@@ -139,6 +140,7 @@ struct Prepared {
     cell: Cell,
     door: UnixListener,
     gateway: Arc<Gateway>,
+    nonce: Option<Nonce>,
 }
 
 fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Prepared, StartFault> {
@@ -150,6 +152,15 @@ fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Pre
     let counted = Arc::clone(progress);
     let notify = Arc::new(move || counted.send_modify(|progress| progress.calls += 1));
     let gateway = Gateway::new(order.grant.clone(), calls, notify)?;
+    let (gateway, nonce) = match order.input {
+        Input::Nothing => (gateway, None),
+        Input::Nonce => {
+            let nonce = Nonce::new()?;
+            let spool = order.spool.clone();
+            let keep: Keep = Box::new(move |bytes| spool::publish_bytes(&spool, spool::HANDED_IN, bytes));
+            (gateway.taking(HandIns::new(nonce.text(), keep)), Some(nonce))
+        }
+    };
     let cell = Cell::new(CellPlan {
         tier,
         workspace: &order.workspace,
@@ -161,7 +172,7 @@ fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Pre
         limits: order.limits.clone(),
         marker: Marker::of_spool(&order.spool)?,
     })?;
-    Ok(Prepared { order, tier, cell, door: UnixListener::from_std(listener)?, gateway: Arc::new(gateway) })
+    Ok(Prepared { order, tier, cell, door: UnixListener::from_std(listener)?, gateway: Arc::new(gateway), nonce })
 }
 
 /// Runs the agent to its end; when this returns none of its processes lives.
@@ -169,10 +180,10 @@ async fn attempt(prepared: Prepared, progress: &Arc<watch::Sender<Progress>>, st
     if stop.is_cancelled() {
         return ending(How::Stopped, stop, 0);
     }
-    let Prepared { order, tier, cell, door, gateway } = prepared;
+    let Prepared { order, tier, cell, door, gateway, nonce } = prepared;
     let closing = CancellationToken::new();
     let serving = tokio::spawn(gateway.serve(door, closing.clone().cancelled_owned()));
-    let exit = match start(&order, tier, &cell, progress) {
+    let exit = match start(&order, tier, &cell, nonce, progress) {
         Ok(agent) => agent.until_gone(&order, stop).await,
         Err(fault) => ending(How::LaunchFailed(fault.to_string()), stop, 0),
     };
@@ -197,6 +208,7 @@ fn start(
     order: &Launch,
     tier: Tier,
     cell: &Cell,
+    nonce: Option<Nonce>,
     progress: &Arc<watch::Sender<Progress>>,
 ) -> Result<Agent, StartFault> {
     let port = match tier {
@@ -209,8 +221,8 @@ fn start(
     env.extend(login.map(|(name, value)| (name.clone(), value.hand_over())));
     let output = spool::open_stream(&order.spool, spool::OUTPUT)?;
     let errors = spool::open_stream(&order.spool, spool::ERRORS)?;
-    let (leash, their_end) = Leash::new()?;
-    let mut command = cell.command(&places, &argv, &env)?;
+    let (leash, their_end) = Leash::new(nonce.as_ref())?;
+    let mut command = cell.command(&places, &argv, &env, order.input)?;
     command.stdin(Stdio::from(their_end)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     // The command owns a copy of the other end of the leash, which must live in the cell alone.

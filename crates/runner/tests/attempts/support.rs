@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use runner::{
     sandbox::{Limits, Tier, TierChoice},
     shim::{
-        Exit, How, Launch,
+        Exit, How, Input, Launch,
         client::{Attempt, Ended, Message, ShimError, start_or_adopt},
     },
 };
@@ -91,6 +91,7 @@ impl Place {
             grant: grant(),
             limits: Limits::default(),
             program: program(),
+            input: Input::Nothing,
         }
     }
 

@@ -7,6 +7,7 @@ mod direct;
 mod embeddings;
 mod forks;
 mod goal;
+mod hostile;
 mod landing;
 mod mcp;
 mod program;

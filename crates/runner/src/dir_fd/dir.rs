@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -23,6 +23,11 @@ pub(crate) enum Kind {
     Symlink,
     Special(&'static str),
 }
+
+/// Names of one directory that are held in memory; an agent can make as many as its disk has room for.
+const MOST_NAMES: usize = 1_000_000;
+/// Names that removal holds at once.
+const REMOVED_AT_ONCE: usize = 10_000;
 
 /// How deep removal goes before it moves a directory up, so that depth costs no handles.
 const DEEP: usize = 32;
@@ -86,16 +91,32 @@ impl Dir {
 
     /// Names in byte order, without `.` and `..`.
     pub(crate) fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut names = self.some_names(MOST_NAMES + 1)?;
+        if names.len() > MOST_NAMES {
+            return Err(io::Error::other(format!("a directory has more than {MOST_NAMES} entries")));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// So many names, in no order.
+    pub(crate) fn some_names(&self, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.0)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
+            if names.len() >= most {
+                break;
+            }
             if name != b"." && name != b".." {
                 names.push(name.to_vec());
             }
         }
-        names.sort();
         Ok(names)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     pub(crate) fn kind(&self, name: &[u8]) -> io::Result<Option<Kind>> {
@@ -132,10 +153,14 @@ impl Dir {
     /// A new file in place of whatever has this name. Never writes into an existing file: it
     /// may be linked from elsewhere.
     pub(crate) fn write(&self, name: &[u8], bytes: &[u8], mode: u32) -> io::Result<()> {
+        self.create_new(name, mode)?.write_all(bytes)
+    }
+
+    /// The same, still empty.
+    pub(super) fn create_new(&self, name: &[u8], mode: u32) -> io::Result<File> {
         self.remove(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(&self.0, os(name), flags, Mode::from_raw_mode(mode))?;
-        File::from(fd).write_all(bytes)
+        Ok(File::from(openat(&self.0, os(name), flags, Mode::from_raw_mode(mode))?))
     }
 
     pub(crate) fn symlink(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
@@ -171,7 +196,7 @@ impl Dir {
         let top = self.sub(name)?;
         let mut moved_up = 0;
         loop {
-            let names = top.names()?;
+            let names = top.some_names(REMOVED_AT_ONCE)?;
             if names.is_empty() {
                 return self.unlink(name, AtFlags::REMOVEDIR);
             }
@@ -191,10 +216,15 @@ impl Dir {
             return self.move_up(name, top, moved_up);
         }
         let sub = self.sub(name)?;
-        for child in sub.names()? {
-            sub.remove_below(&child, top, moved_up, depth + 1)?;
+        loop {
+            let names = sub.some_names(REMOVED_AT_ONCE)?;
+            if names.is_empty() {
+                return self.unlink(name, AtFlags::REMOVEDIR);
+            }
+            for child in names {
+                sub.remove_below(&child, top, moved_up, depth + 1)?;
+            }
         }
-        self.unlink(name, AtFlags::REMOVEDIR)
     }
 
     fn move_up(&self, name: &[u8], top: &Dir, moved_up: &mut u64) -> io::Result<()> {
@@ -228,11 +258,11 @@ fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-fn os(name: &[u8]) -> &OsStr {
+pub(super) fn os(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
 }
 
-fn kind_of(stat: &Stat) -> Kind {
+pub(super) fn kind_of(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             Kind::File { executable: stat.st_mode & 0o100 != 0, size: u64::try_from(stat.st_size).unwrap_or(u64::MAX) }
