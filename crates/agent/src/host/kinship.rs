@@ -3,6 +3,7 @@
 //! it is this binary, if what started it is part of the program and was there before the program said its first word,
 //! and if it was there before the program began to work; one that comes later is taken only from a program that had none.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -10,8 +11,9 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
     pid: i32,
-    /// When its first line was heard, in ticks since boot: all that it consists of runs by then.
-    spoke_at: Option<u64>,
+    /// What it consists of: all that it had started when its first line was heard, each with its start in ticks since
+    /// boot.
+    parts: Option<BTreeMap<i32, u64>>,
     /// When it began to work: from then on it may run anything.
     works_since: Option<u64>,
     has_relay: bool,
@@ -22,13 +24,13 @@ const GENERATIONS: usize = 64;
 
 impl Program {
     pub(super) fn started(pid: i32) -> Self {
-        Self { pid, spoke_at: None, works_since: None, has_relay: false }
+        Self { pid, parts: None, works_since: None, has_relay: false }
     }
 
     /// It has said something.
     pub(super) fn speaks(&mut self) {
-        if self.spoke_at.is_none() {
-            self.spoke_at = now(Path::new("/proc"));
+        if self.parts.is_none() {
+            self.parts = Some(self.family(Path::new("/proc")));
         }
     }
 
@@ -49,11 +51,18 @@ impl Program {
     fn started_this(&self, proc: &Path, relay: i32) -> bool {
         let Some(relay) = stat(proc, relay) else { return false };
         let Some(parent) = stat(proc, relay.parent) else { return false };
-        let after = |time: u64, mark: Option<u64>| mark.is_some_and(|mark| time > mark);
-        if after(parent.started, self.spoke_at) || (self.has_relay && after(relay.started, self.works_since)) {
+        let late = self.works_since.is_some_and(|works_since| relay.started >= works_since);
+        if self.has_relay && late {
             return false;
         }
-        let mut above = relay.parent;
+        match &self.parts {
+            Some(parts) => parts.get(&relay.parent) == Some(&parent.started),
+            None => self.is_above(proc, relay.parent),
+        }
+    }
+
+    fn is_above(&self, proc: &Path, pid: i32) -> bool {
+        let mut above = pid;
         for _ in 0..GENERATIONS {
             if above == self.pid {
                 return true;
@@ -64,6 +73,14 @@ impl Program {
             }
         }
         false
+    }
+
+    /// The program's process and all that stem from it now.
+    fn family(&self, proc: &Path) -> BTreeMap<i32, u64> {
+        let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ours = pids.filter(|pid| self.is_above(proc, *pid));
+        ours.filter_map(|pid| Some((pid, stat(proc, pid)?.started))).collect()
     }
 }
 
@@ -108,23 +125,26 @@ mod tests {
         process(2, 1, 20); // the host
         process(3, 2, 100); // the program, a wrapper
         process(4, 3, 101); // what it wraps
+        process(11, 1, 50); // somebody of an earlier program
+        let mut program = Program::started(3);
+        let silent = program.clone();
+        program.parts = Some(program.family(folder.path()));
+        program.works_since = Some(200);
         process(5, 4, 900); // a relay, started late
-        process(6, 4, 500); // a shell
-        process(7, 6, 501); // a test
-        process(8, 7, 502); // its relay
+        process(6, 4, 101); // a shell, as fast as can be
+        process(7, 6, 101); // a test
+        process(8, 7, 101); // its relay
         process(9, 4, 600); // a test that the program started itself
         process(10, 9, 601); // its relay
-        process(11, 1, 50); // somebody of an earlier program
         process(12, 11, 700);
         process(13, 3, 120); // a relay of the wrapper
-        let mut program = Program { spoke_at: Some(110), works_since: Some(200), ..Program::started(3) };
         let admitted = |program: &Program| -> Vec<i32> {
             (1..=14).filter(|pid| program.started_this(folder.path(), *pid)).collect()
         };
         assert_eq!(admitted(&program), [4, 5, 6, 9, 13], "children of the program itself");
         program.has_relay = true;
-        assert_eq!(admitted(&program), [4, 13], "who has one gets no other while it works");
-        assert_eq!(admitted(&Program { spoke_at: None, works_since: None, ..program }), [4, 5, 6, 7, 8, 9, 10, 13]);
+        assert_eq!(admitted(&program), [4, 6, 13], "who has one gets no other while it works");
+        assert_eq!(admitted(&silent), [4, 5, 6, 7, 8, 9, 10, 13]);
     }
 
     #[test]

@@ -200,6 +200,7 @@ impl Cell {
             paths: self.landlock_paths(places),
             argv: argv.iter().map(OsString::from).collect(),
             input,
+            marker: self.marker.value().to_owned(),
         }
     }
 

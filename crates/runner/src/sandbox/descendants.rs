@@ -19,6 +19,8 @@ pub struct Marker(String);
 
 impl Marker {
     pub(crate) const VARIABLE: &'static str = "HOLDPOINT_ATTEMPT";
+    /// The same as an option of the init step.
+    pub(super) const OPTION: &'static str = "--marker";
 
     /// The marker of the attempt whose spool this is.
     pub(crate) fn of_spool(spool: &Path) -> io::Result<Self> {
@@ -36,6 +38,23 @@ impl Marker {
         let entry = format!("{}={}", Self::VARIABLE, self.0);
         environ.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
     }
+
+    /// The init step is closed to others of its user; only its command line can be read.
+    fn is_argument(&self, line: &[u8]) -> bool {
+        let mut words = line.split(|byte| *byte == 0);
+        words.any(|word| word == Self::OPTION.as_bytes()) && words.next() == Some(self.0.as_bytes())
+    }
+
+    fn marks(&self, pid: Pid) -> bool {
+        let read = |name: &str| fs::read(format!("/proc/{}/{name}", pid.as_raw_pid()));
+        match read("environ") {
+            Ok(environ) => self.is_in(&environ),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                read("cmdline").is_ok_and(|line| self.is_argument(&line))
+            }
+            Err(_) => false,
+        }
+    }
 }
 
 /// Living processes with this marker, each with its start time. Processes of other users cannot
@@ -43,8 +62,7 @@ impl Marker {
 pub(crate) fn marked_processes(marker: &Marker) -> io::Result<Vec<(Pid, u64)>> {
     let mut found = Vec::new();
     for pid in all_pids()? {
-        let environ = fs::read(format!("/proc/{}/environ", pid.as_raw_pid()));
-        if environ.is_ok_and(|environ| marker.is_in(&environ))
+        if marker.marks(pid)
             && let Some(started) = start_time(pid)
         {
             found.push((pid, started));
@@ -112,4 +130,19 @@ fn stat_field(pid: Pid, field: usize) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(field - FIRST_AFTER_NAME)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_environment_or_as_an_init_step_by_its_arguments() {
+        let marker = Marker("abc".to_owned());
+        assert!(marker.is_in(b"A=1\0HOLDPOINT_ATTEMPT=abc\0"));
+        assert!(!marker.is_in(b"A=1\0HOLDPOINT_ATTEMPT=abcd\0"));
+        assert!(marker.is_argument(b"holdpoint\0inside\0--tier\0restricted\0--marker\0abc\0--\0sh\0"));
+        assert!(!marker.is_argument(b"grep\0abc\0--marker\0"));
+        assert!(!marker.is_argument(b"holdpoint\0inside\0--marker\0other\0--\0abc\0"));
+    }
 }

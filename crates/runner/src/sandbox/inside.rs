@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     capabilities,
-    descendants::end_descendants,
+    descendants::{Marker, end_descendants},
     forward::forward,
     landlocked::{self, LandlockError, Paths},
     limits::Limits,
@@ -63,6 +63,8 @@ pub(crate) struct Orders {
     pub(super) paths: Paths,
     pub(super) argv: Vec<OsString>,
     pub(super) input: Input,
+    /// Of the attempt, for who looks for its processes.
+    pub(super) marker: String,
 }
 
 /// Why an agent could not be started in its cell.
@@ -222,6 +224,7 @@ impl Orders {
     pub(super) fn to_arguments(&self) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec!["--tier".into(), self.tier.to_string().into()];
         line.extend(["--door".into(), self.door.clone().into()]);
+        line.extend([Marker::OPTION.into(), self.marker.clone().into()]);
         if let Some(port) = self.forward {
             line.extend(["--forward".into(), format!("127.0.0.1:{port}").into()]);
         }
@@ -246,7 +249,7 @@ impl Orders {
         let mut args = args.into_iter();
         let (mut tier, mut door, mut forward, mut limits) = (None, None, None, Limits::default());
         let (mut writable, mut readable) = (Vec::new(), Vec::new());
-        let mut input = Input::Nothing;
+        let (mut input, mut marker) = (Input::Nothing, String::new());
         loop {
             let option = args.next().ok_or(WRONG)?;
             if option == "--" {
@@ -257,6 +260,7 @@ impl Orders {
                 "--tier" => tier = Some(tier_named(&value).ok_or(WRONG)?),
                 "--door" => door = Some(PathBuf::from(value)),
                 "--forward" => forward = Some(port_of(&value).ok_or(WRONG)?),
+                Marker::OPTION => marker = value.to_string_lossy().into_owned(),
                 "--input" if value == "nonce" => input = Input::Nonce,
                 "--limits" => limits = limits_of(&value).ok_or(WRONG)?,
                 "--write" => writable.push(PathBuf::from(value)),
@@ -274,6 +278,7 @@ impl Orders {
             limits,
             argv: args.collect(),
             input,
+            marker,
         })
     }
 }
@@ -310,6 +315,7 @@ mod tests {
             },
             argv: vec!["sh".into(), "--".into(), "--tier".into()],
             input: Input::Nonce,
+            marker: "m".to_owned(),
         };
         let back = Orders::from_arguments(orders.to_arguments()).unwrap();
         assert_eq!(back, orders);
