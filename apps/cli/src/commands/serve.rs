@@ -101,6 +101,7 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
 const ORDERLY: Duration = Duration::from_secs(8);
 
 /// Ends the process after a while, whatever hangs in it. It has written what it acknowledged.
+#[expect(clippy::disallowed_methods, reason = "what it waits for may never come; only time is left to wait for")]
 fn end_by_force() {
     let force = || {
         std::thread::sleep(ORDERLY);
