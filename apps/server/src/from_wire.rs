@@ -151,7 +151,7 @@ fn said_trust(trust: &BTreeMap<String, String>) -> Result<Vec<(TrustKey, Gate)>,
 /// Whether the user set a switch so, with the request or in their own configuration; a repository's word is none.
 fn set_by_user(setup: &Setup, said: &[(TrustKey, Gate)], key: TrustKey, gate: Gate) -> bool {
     let defaults = setup.defaults.trust.iter().map(|(key, gate)| (*key, *gate));
-    let last = defaults.chain(said.iter().copied()).filter(|(known, _)| *known == key).last();
+    let last = defaults.chain(said.iter().copied()).rfind(|(known, _)| *known == key);
     last.is_some_and(|(_, set)| set == gate)
 }
 

@@ -43,10 +43,10 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
                     | Outcome::BaseMoved { .. }
             )
         }
-        Effect::PushRemote { ask, .. } => match outcome {
-            Outcome::PushUnasked { .. } => *ask,
-            outcome => matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. }),
-        },
+        Effect::PushRemote { ask, .. } => {
+            let unasked = *ask && matches!(outcome, Outcome::PushUnasked { .. });
+            unasked || matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. })
+        }
         Effect::OpenPullRequest { .. } => {
             matches!(outcome, Outcome::PullRequestOpened { .. } | Outcome::PullRequestRefused { .. })
         }
