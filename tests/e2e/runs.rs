@@ -202,6 +202,29 @@ async fn killed_in_its_second_turn(process: &str) {
     product.stop().await.unwrap();
 }
 
+#[tokio::test]
+async fn a_check_whose_supervisor_is_killed_is_run_again_and_nobody_is_asked() {
+    let world = World::new(&story("mkdir -p notes && echo hello > notes/a.txt")).unwrap();
+    let product = start(&world).await;
+    let mut body = body(&world, "Leave a note");
+    body["checks"] = serde_json::json!([{"name": "slow", "command": "touch started; sleep 2"}]);
+    let run = product.run(None, &body).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    product.until(id, |view| view["stage"] == "validation").await.unwrap();
+    let folder = world.home().join("runs").join(id);
+    let started = || {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join("started")).any(|file| file.exists())
+    };
+    while !started() {
+        tokio::task::yield_now().await;
+    }
+    kill(&world, "shim");
+    let view = product.until(id, |view| ended(view) || view["hold"].is_object()).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    product.stop().await.unwrap();
+}
+
 /// Kills the implementer's agent or shim, found by the session or spool in its arguments and open files.
 fn kill(world: &World, process: &str) {
     let home = world.home().display().to_string();

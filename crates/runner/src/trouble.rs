@@ -33,6 +33,11 @@ impl Trouble {
         Self { message: message.into(), hint: None, prospect: Prospect::Standing }
     }
 
+    /// Of what may well go the next time.
+    pub(crate) fn unclear(message: impl Into<String>) -> Self {
+        Self { prospect: Prospect::Unclear, ..Self::new(message) }
+    }
+
     pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()), prospect: Prospect::Standing }
     }

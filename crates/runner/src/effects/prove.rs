@@ -63,7 +63,12 @@ async fn run_check(
     };
     boundary("check.after");
     let exit = match &ended {
-        Ended::Lost => return Err(Trouble::new(format!("the supervisor of the check `{}` was killed", check.name))),
+        Ended::Lost => {
+            // A check costs nothing and may be run again: its next try begins anew.
+            attempt.stop().await?;
+            hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&spool)?)).await?;
+            return Err(Trouble::unclear(format!("the supervisor of the check `{}` was killed", check.name)));
+        }
         Ended::Exited(exit) => match &exit.exit {
             How::Code(code) => Some(*code),
             How::Signal(_) | How::Stopped => None,
