@@ -1,3 +1,5 @@
+//! Requests of each protocol, before and after.
+
 use serde_json::json;
 
 use super::*;
