@@ -62,10 +62,27 @@ fn token(path: &Path) -> FindingView {
 fn git(version: Option<String>) -> FindingView {
     let numbers = version.as_deref().and_then(version_numbers);
     match (version, numbers) {
-        (Some(version), Some(numbers)) if numbers >= (2, 38) => good("git", version),
+        (Some(version), Some(numbers)) if numbers >= (2, 38) => match clones_safely(&version) {
+            true => good("git", version),
+            false => warning(
+                "git",
+                version,
+                "a clone can run planted code with it (CVE-2025-48384): install 2.50.1 or later, or your system's patched one",
+            ),
+        },
         (Some(version), _) => missing("git", format!("{version} is too old"), "install git 2.38 or later"),
         (None, _) => missing("git", "not found", "install git 2.38 or later"),
     }
+}
+
+/// The first release of each line that is patched against CVE-2025-48384.
+fn clones_safely(version: &str) -> bool {
+    const PATCHED: [(u32, u32); 8] = [(43, 7), (44, 4), (45, 4), (46, 4), (47, 3), (48, 2), (49, 1), (50, 1)];
+    let numbers = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let mut parts = numbers.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    let (major, minor, patch) = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+    let line = PATCHED.iter().find(|(line, _)| *line == minor);
+    major > 2 || (major == 2 && (minor > 50 || line.is_some_and(|(_, first)| patch >= *first)))
 }
 
 fn bubblewrap(version: Option<String>) -> FindingView {
@@ -121,6 +138,12 @@ mod tests {
         assert_eq!(git(Some("git version 2.47.3".to_owned())).state, FindingState::Good);
         assert_eq!(git(Some("git version 2.30.0".to_owned())).state, FindingState::Missing);
         assert_eq!(git(None).fix.as_deref(), Some("install git 2.38 or later"));
+        for unpatched in ["2.39.5", "2.47.2", "2.50.0"] {
+            assert_eq!(git(Some(format!("git version {unpatched}"))).state, FindingState::Warning, "{unpatched}");
+        }
+        for patched in ["2.43.7", "2.50.1", "2.51.0", "3.0.0"] {
+            assert_eq!(git(Some(format!("git version {patched}"))).state, FindingState::Good, "{patched}");
+        }
     }
 
     #[test]

@@ -10,11 +10,13 @@
 //! | `dependencies` | package manifests, lock files, and settings of where packages come from |
 //! | `ci` | workflows, pipelines and actions |
 //! | `agent_instructions` | what agents and editors' assistants read as orders: `AGENTS.md`, `CLAUDE.md`, `.cursor/`, `.mcp.json` … |
+//! | `binary` | a file that git does not show as text is new or changed: a NUL byte hides a whole script from a diff |
 //! | `hooks` | what runs or changes meaning by being checked out or opened: git hooks, `.gitattributes`, `.gitmodules`, `.vscode/`, `.envrc` … |
 //!
 //! Built-in patterns count at any depth, and every comparison ignores case and what some file systems ignore
 //! (invisible characters, dots and spaces at the end of a name). A rename counts at both ends. What Holdpoint itself
-//! writes, `.autonomous/specs/`, `.autonomous/runs/` and `.autonomous/memory.md`, is not judged.
+//! writes while a run works, `.autonomous/specs/` and `.autonomous/runs/`, is not judged; what later runs are told from
+//! (`memory.md`, `context.json`, `events.jsonl`) is: an agent has no business there.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -128,6 +130,8 @@ pub enum RiskKind {
     AgentInstructions,
     /// What runs on the machine of whoever checks it out.
     Hooks,
+    /// What a diff does not show.
+    Binary,
 }
 
 impl RiskKind {
@@ -143,6 +147,7 @@ impl RiskKind {
             Self::Ci => "ci",
             Self::AgentInstructions => "agent_instructions",
             Self::Hooks => "hooks",
+            Self::Binary => "binary",
         }
     }
 }
@@ -169,6 +174,7 @@ pub fn assess(changes: &[FileChange], policy: &RiskPolicy) -> Vec<Risk> {
         })
         .chain(size(&changes, policy))
         .chain(deletions(&changes, policy))
+        .chain(binary(&changes))
         .collect();
     risks.sort_by_key(|risk| risk.kind);
     risks
@@ -221,6 +227,13 @@ fn deletions(changes: &[&FileChange], policy: &RiskPolicy) -> Option<Risk> {
     Some(Risk::new(RiskKind::Deletions, summary, gone.into_iter().collect()))
 }
 
+fn binary(changes: &[&FileChange]) -> Option<Risk> {
+    let hidden = changes.iter().filter(|change| change.binary && change.kind != ChangeKind::Deleted);
+    let paths: BTreeSet<&str> = hidden.map(|change| change.path.as_str()).collect();
+    let summary = format!("has content that a diff does not show ({} binary or with NUL bytes)", files(paths.len()));
+    (!paths.is_empty()).then(|| Risk::new(RiskKind::Binary, summary, paths.into_iter().collect()))
+}
+
 fn files(count: usize) -> String {
     format!("{count} {}", if count == 1 { "file" } else { "files" })
 }
@@ -228,7 +241,8 @@ fn files(count: usize) -> String {
 /// What Holdpoint writes beside the code. Compared exactly: a spelling that only resembles it is somebody else's.
 fn is_own_record(path: &str) -> bool {
     let inside = path.starts_with(".autonomous/specs/") || path.starts_with(".autonomous/runs/");
-    path == ".autonomous/memory.md" || (inside && path.split('/').all(|segment| segment != ".."))
+    let told_later = path.ends_with("/context.json") || path.ends_with("/events.jsonl");
+    inside && !told_later && path.split('/').all(|segment| segment != "..")
 }
 
 fn protected_pattern(entry: &str) -> Option<Pattern> {
@@ -437,16 +451,25 @@ mod tests {
 
     #[test]
     fn what_holdpoint_writes_itself_is_not_judged_but_what_steers_it_is() {
-        raises(&[], ".autonomous/specs/001-x.md .autonomous/runs/1/package.json .autonomous/memory.md");
+        raises(&[], ".autonomous/specs/001-x.md .autonomous/runs/1/package.json");
         raises(
             &[RiskKind::ProtectedPath],
-            ".autonomous/config.json .autonomous/playbooks/team.toml .Autonomous/runs/x \
+            ".autonomous/memory.md .autonomous/runs/1/context.json .autonomous/runs/1/events.jsonl \
+             .autonomous/config.json .autonomous/playbooks/team.toml .Autonomous/runs/x \
              .autonomous/specs/../config.json",
         );
         let none = RiskPolicy { max_files: 0, max_lines: 0, max_deletions: 0, ..RiskPolicy::default() };
         assert_eq!(kinds(&[change(".autonomous/runs/1/x", ChangeKind::Deleted)], &none), []);
         let out = change("x.md", ChangeKind::Renamed { from: ".autonomous/runs/1/x.md".to_owned() });
         assert_eq!(kinds(&[out], &none), [RiskKind::Size]);
+    }
+
+    #[test]
+    fn content_that_a_diff_does_not_show_is_held_unless_it_is_gone() {
+        let script = FileChange { added: 0, binary: true, ..modified("deploy.sh") };
+        let risks = assess(std::slice::from_ref(&script), &RiskPolicy::default());
+        assert_eq!((risks[0].kind, risks[0].paths.as_slice()), (RiskKind::Binary, &["deploy.sh".to_owned()][..]));
+        assert_eq!(kinds(&[FileChange { kind: ChangeKind::Deleted, ..script }], &RiskPolicy::default()), []);
     }
 
     #[test]
@@ -552,6 +575,7 @@ mod tests {
             RiskKind::Ci,
             RiskKind::AgentInstructions,
             RiskKind::Hooks,
+            RiskKind::Binary,
         ] {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.word());
         }

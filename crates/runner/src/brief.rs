@@ -14,6 +14,7 @@ use crate::laid;
 use crate::observations;
 use crate::past;
 use crate::paths::Paths;
+use crate::record;
 use crate::report;
 use crate::repos::{Repos, to_git, wished_at};
 use crate::roles;
@@ -256,7 +257,7 @@ impl Desk<'_> {
 
     fn memory(&self) -> Result<Option<String>, Trouble> {
         let memory = self.repos.private.read_file(&Repos::base_commit(self.run)?, ".autonomous/memory.md")?;
-        Ok(memory.map(|bytes| clip(&String::from_utf8_lossy(&bytes), MAX_TEXT)))
+        Ok(memory.map(|bytes| clip(&record::trusted_memory(&String::from_utf8_lossy(&bytes)), MAX_TEXT)))
     }
 
     /// For who begins something: what was done before that is like it.

@@ -18,6 +18,7 @@ use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
 use crate::laid;
 use crate::models::{GrantLimits, Who};
+use crate::record;
 use crate::rounds::shorten;
 use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
@@ -169,7 +170,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
             tracing::warn!(channel = inner.channel, %error, "the index of the project could not be handed on");
         }
         let memory = private.read_file(&tip, ".autonomous/memory.md")?;
-        let memory = memory.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let memory = memory.map(|bytes| record::trusted_memory(&String::from_utf8_lossy(&bytes)));
         let job = Job { web_search, embeddings, doors, mcp, ..job(&inner, &workspace, memory) };
         let text = serde_json::to_vec_pretty(&job).map_err(|error| Trouble::of(&error))?;
         laid::put(&session, JOB_FILE, &text)

@@ -31,6 +31,9 @@ struct Record {
     decisions: Vec<Decided>,
     #[serde(default)]
     artifacts: Vec<Made>,
+    /// What it had read that others can write.
+    #[serde(default)]
+    untrusted_input: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +58,8 @@ pub(crate) fn solutions(repos: &Repos, run: &Run) -> Result<Vec<String>, Trouble
     let own = format!(".autonomous/runs/{}/", run.id);
     let records = found.iter().filter(|(path, _)| !path.starts_with(&own));
     let records = records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok());
+    // What untrusted input led to is told to nobody as experience.
+    let records = records.filter(|record: &Record| record.untrusted_input.is_empty());
     Ok(alike(&run.opened().request, records.collect()))
 }
 
@@ -125,7 +130,9 @@ mod tests {
         let decided =
             Decided { topic: "sessions".to_owned(), choice: "cookies".to_owned(), rationale: "old clients".to_owned() };
         let completed_at = None;
-        Record { original_request: request.to_owned(), completed_at, decisions: vec![decided], artifacts: vec![made] }
+        let untrusted_input = Vec::new();
+        let (decisions, artifacts) = (vec![decided], vec![made]);
+        Record { original_request: request.to_owned(), completed_at, decisions, artifacts, untrusted_input }
     }
 
     #[test]

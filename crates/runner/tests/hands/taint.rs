@@ -112,4 +112,10 @@ async fn who_begins_with_an_issue_has_no_way_out_and_reads_it_as_data() {
     assert!(worker[0].1.contains("there is no tool `mcp__docs__find`"), "{worker:?}");
     assert_eq!(holds.len(), 1, "{holds:?}");
     assert!(holds[0].summary.contains("text of strangers: issue"), "{}", holds[0].summary);
+    let memory = world.file("main", ".autonomous/memory.md");
+    let mark = "[untrusted input: issue https://github.com/ada/shop/issues/7]";
+    assert!(memory.lines().any(|line| line.starts_with("### ") && line.ends_with(mark)), "{memory}");
+    let context = world.file("main", &format!(".autonomous/runs/{}/context.json", run.id));
+    let context: serde_json::Value = serde_json::from_str(&context).unwrap();
+    assert_eq!(context["untrustedInput"][0], "issue https://github.com/ada/shop/issues/7", "{context}");
 }
