@@ -15,8 +15,7 @@
 //!
 //! Built-in patterns count at any depth, and every comparison ignores case and what some file systems ignore
 //! (invisible characters, dots and spaces at the end of a name). A rename counts at both ends. What Holdpoint itself
-//! writes while a run works, `.autonomous/specs/` and `.autonomous/runs/`, is not judged; what later runs are told from
-//! (`memory.md`, `context.json`, `events.jsonl`) is: an agent has no business there.
+//! writes, `.autonomous/specs/`, `.autonomous/runs/` and `.autonomous/memory.md`, is not judged.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -241,8 +240,7 @@ fn files(count: usize) -> String {
 /// What Holdpoint writes beside the code. Compared exactly: a spelling that only resembles it is somebody else's.
 fn is_own_record(path: &str) -> bool {
     let inside = path.starts_with(".autonomous/specs/") || path.starts_with(".autonomous/runs/");
-    let told_later = path.ends_with("/context.json") || path.ends_with("/events.jsonl");
-    inside && !told_later && path.split('/').all(|segment| segment != "..")
+    path == ".autonomous/memory.md" || (inside && path.split('/').all(|segment| segment != ".."))
 }
 
 fn protected_pattern(entry: &str) -> Option<Pattern> {
@@ -451,11 +449,10 @@ mod tests {
 
     #[test]
     fn what_holdpoint_writes_itself_is_not_judged_but_what_steers_it_is() {
-        raises(&[], ".autonomous/specs/001-x.md .autonomous/runs/1/package.json");
+        raises(&[], ".autonomous/specs/001-x.md .autonomous/runs/1/package.json .autonomous/memory.md");
         raises(
             &[RiskKind::ProtectedPath],
-            ".autonomous/memory.md .autonomous/runs/1/context.json .autonomous/runs/1/events.jsonl \
-             .autonomous/config.json .autonomous/playbooks/team.toml .Autonomous/runs/x \
+            ".autonomous/config.json .autonomous/playbooks/team.toml .Autonomous/runs/x \
              .autonomous/specs/../config.json",
         );
         let none = RiskPolicy { max_files: 0, max_lines: 0, max_deletions: 0, ..RiskPolicy::default() };
