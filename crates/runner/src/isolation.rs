@@ -45,9 +45,9 @@ mod tests {
 
     #[test]
     fn the_weaker_tier_is_only_for_projects_the_user_named() {
-        let isolation = Isolation { restricted: vec!["/work/named".into()] };
-        assert_eq!(isolation.choice(Path::new("/work/named")), TierChoice::Best);
-        for other in ["/work/named/inner", "/work", "/work/other"] {
+        let isolation = Isolation { restricted: vec!["/srv/named".into()] };
+        assert_eq!(isolation.choice(Path::new("/srv/named")), TierChoice::Best);
+        for other in ["/srv/named/inner", "/srv", "/srv/other"] {
             assert_eq!(isolation.choice(Path::new(other)), TierChoice::Exactly(Tier::Sandboxed), "{other}");
         }
     }

@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn the_weaker_tier_is_for_projects_with_an_absolute_path_in_the_users_file() {
         let home = tempfile::tempdir().unwrap();
-        std::fs::write(home.path().join("config.toml"), "restricted_projects = [\"/work/shop\"]\n").unwrap();
+        std::fs::write(home.path().join("config.toml"), "restricted_projects = [\"/srv/shop\"]\n").unwrap();
         let setup = Setup::read(home.path(), &environment(&[])).unwrap();
-        assert_eq!(setup.isolation.restricted, [PathBuf::from("/work/shop")]);
+        assert_eq!(setup.isolation.restricted, [PathBuf::from("/srv/shop")]);
         check_refused("restricted_projects = [\"shop\"]\n", &[], "restricted_projects");
     }
 
