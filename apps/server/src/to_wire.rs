@@ -141,6 +141,7 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         summary: hold.summary.clone(),
         allowed: hold.allowed.iter().map(|kind| kind.word().to_owned()).collect(),
         artifact: hold.artifact.as_ref().map(artifact),
+        memory: hold.memory.as_ref().map(|entry| entry.lines.clone()).unwrap_or_default(),
         question: question.map(|question| question.question.clone()),
         context: question.map(|question| question.context.clone()),
         options: question.map(|question| question.options.clone()),

@@ -477,6 +477,9 @@ pub enum Event {
     },
     /// Context, events and memory are committed.
     RecordWritten {
+        /// Digest of the memory entry in it; none in logs from before entries were bound to an approval.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<Digest>,
         /// The branch's new tip.
         commit: CommitId,
     },

@@ -91,7 +91,8 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         Event::ApprovalGranted { hold, by, notes, .. } => {
             let shown = run.hold().and_then(|hold| hold.artifact.as_ref()).filter(|artifact| artifact.kind.is_code());
             if let Some(commit) = shown.map(|artifact| artifact.commit.clone()) {
-                run.looked = Some(Look { code: Some(commit.clone()) });
+                let memory = run.hold().and_then(|hold| hold.memory.clone());
+                run.looked = Some(Look { code: Some(commit.clone()), memory });
                 run.approved_code = Some(commit);
             }
             decided(run, *hold, by, &Decision::Approve { notes: notes.clone() }, recorded);
@@ -264,12 +265,13 @@ fn apply(run: &mut Run, recorded: &Recorded) {
         }
         Event::MergeForced { commit, .. } => {
             run.forced = Some(commit.clone());
-            run.looked = Some(Look { code: Some(commit.clone()) });
+            let memory = Some(run.memory_heading());
+            run.looked = Some(Look { code: Some(commit.clone()), memory });
             (run.merge_approved, run.wants_pr) = (true, false);
             (run.pausing, run.taken_over) = (None, None);
             weigh(run);
         }
-        Event::RecordWritten { commit } => run.head = Some(commit.clone()),
+        Event::RecordWritten { commit, .. } => run.head = Some(commit.clone()),
         Event::BranchPublished { .. } | Event::BranchPushed { .. } => {}
         Event::BaseMoved { base } => run.moved_base = Some(base.clone()),
         Event::BranchMerged { commit, .. } => run.merged = Some(commit.clone()),
@@ -546,7 +548,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
         run.merge_approved = yes && (hold.stage.is_some() || run.merges());
         run.wants_pr = matches!(decision, Decision::CreatePr);
         if yes || run.wants_pr {
-            run.looked = Some(Look { code: run.code().map(|artifact| artifact.commit.clone()) });
+            let code = run.code().map(|artifact| artifact.commit.clone());
+            run.looked = Some(Look { code, memory: hold.memory.clone() });
         }
     }
     let Some(index) = run.current_stage() else { return };

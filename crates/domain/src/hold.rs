@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, Digest, HoldId, Micros, ModelName, Purse};
+use crate::{Artifact, Digest, HoldId, MemoryEntry, Micros, ModelName, Purse};
 
 /// Why a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -172,6 +172,9 @@ pub struct Hold {
     /// What is shown.
     #[serde(default)]
     pub artifact: Option<Artifact>,
+    /// The entry for the project's memory that is written if this code is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryEntry>,
     /// The question, for clarifications and for approvals that questions grew into.
     #[serde(default)]
     pub question: Option<Question>,

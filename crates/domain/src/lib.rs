@@ -18,6 +18,7 @@ mod hold;
 mod ids;
 mod invariants;
 mod kin;
+mod memory;
 mod money;
 mod names;
 mod outcome;
@@ -56,6 +57,7 @@ pub use goal::{
 pub use hold::{Actor, Asked, AtDeadline, Decision, DecisionKind, Hold, HoldKind, Question, ResponseType};
 pub use ids::{CommitId, EffectId, HoldId, IdError, RunId};
 pub use invariants::{Checker, Violation, check_family, check_fork, check_log};
+pub use memory::MemoryEntry;
 pub use money::{Estimate, Mark, Micros, Purse, Shortage, Waived};
 pub use names::{branch_name, child_branch_name, slug};
 pub use outcome::{AgentEnd, DecisionNote, Outcome, Submission};

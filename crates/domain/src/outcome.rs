@@ -94,6 +94,8 @@ pub enum Outcome {
     Published,
     /// Context, events and memory are committed.
     RecordWritten {
+        /// Digest of the memory entry in it.
+        memory: Option<Digest>,
         /// The branch's new tip.
         commit: CommitId,
     },

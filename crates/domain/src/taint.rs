@@ -201,6 +201,8 @@ pub enum Reach {
 pub struct Look {
     /// The newest code then; none where nothing but documents was made.
     pub code: Option<CommitId>,
+    /// The memory entry that was shown with it; none in logs from before holds showed it.
+    pub memory: Option<crate::MemoryEntry>,
 }
 
 impl Run {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use domain::{ArtifactKind, Event, Recorded, Run, TaskState};
+use domain::{ArtifactKind, DecisionNote, Event, Recorded, Run, TaskState};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 /// `log`: `holdpoint verify` compares it with what is stored.
 pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Timestamp) -> String {
     let opened = run.opened();
+    let memory = run.memory_entry();
+    let (reviewed, unreviewed): (Vec<&DecisionNote>, _) = run.decisions.iter().partition(|note| memory.holds(note));
     let trust = &opened.config.trust;
     let clarifications: Vec<Value> = run
         .answers
@@ -40,7 +42,7 @@ pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Tim
         },
         "clarifications": clarifications,
         "artifacts": artifacts(run, log),
-        "decisions": run.decisions,
+        "decisions": reviewed,
         "spend": {
             "usd": run.spend.cost.usd(),
             "inputTokens": run.spend.input_tokens,
@@ -49,6 +51,10 @@ pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Tim
         },
         "isolation": run.tier,
     });
+    if !unreviewed.is_empty() {
+        // Later agents are given only what a person could see when the code was approved.
+        value["unreviewedDecisions"] = json!(unreviewed);
+    }
     let untrusted: Vec<String> = run.strangers().map(domain::TaintSource::words).collect();
     if !untrusted.is_empty() {
         // Its decisions are not told to later runs.
@@ -176,27 +182,35 @@ pub(crate) fn memory(before: Option<&str>, project: &str, run: &Run, at: Timesta
     if !text.contains("## Past Decisions") {
         text.push_str("\n## Past Decisions\n");
     }
-    if text.contains(&format!("(run: {})", run.id)) {
-        return text;
-    }
-    let title =
-        run.latest(ArtifactKind::Spec).map_or_else(|| domain::slug(&run.opened().request), |spec| spec.title.clone());
-    let title = flat(&title);
-    let sources: Vec<String> = run.strangers().map(|source| flat(&source.words())).collect();
-    let mark = if sources.is_empty() { String::new() } else { format!("{UNTRUSTED}{}]", sources.join(", ")) };
-    write!(text, "\n### {day}: {title} (run: {}){mark}\n", run.id).expect("writing to a String cannot fail");
-    for decision in &run.decisions {
-        let why =
-            if decision.rationale.is_empty() { String::new() } else { format!(" ({})", flat(&decision.rationale)) };
-        writeln!(text, "- {}: {}{why}", flat(&decision.topic), flat(&decision.choice))
-            .expect("writing to a String cannot fail");
-    }
-    for answer in &run.answers {
-        let said = answer.answer.as_ref().map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
-        writeln!(text, "- {}: {} (per clarification)", flat(&answer.question.question), flat(&said))
-            .expect("writing to a String cannot fail");
+    let mut text = without_entry(&text, run);
+    let entry = run.memory_entry();
+    let mark =
+        if entry.untrusted.is_empty() { String::new() } else { format!("{UNTRUSTED}{}]", entry.untrusted.join(", ")) };
+    write!(text, "\n### {day}: {} (run: {}){mark}\n", entry.title, run.id).expect("writing to a String cannot fail");
+    for line in &entry.lines {
+        writeln!(text, "- {line}").expect("writing to a String cannot fail");
     }
     text
+}
+
+/// `memory.md` without the entry of this run, which an earlier record may have left.
+fn without_entry(text: &str, run: &Run) -> String {
+    let own = format!("(run: {})", run.id);
+    let mut inside = false;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("## ") || line.starts_with("### ") {
+            inside = line.starts_with("### ") && line.contains(&own);
+        }
+        if !inside {
+            kept.push_str(line);
+        }
+    }
+    // The blank line before an entry belongs to it.
+    if kept.len() < text.len() && kept.ends_with("\n\n") {
+        kept.pop();
+    }
+    kept
 }
 
 /// Ends the heading of an entry that was made from untrusted input, with its sources.
@@ -234,11 +248,6 @@ fn touch(text: &str, day: &str) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     text
-}
-
-fn flat(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").chars().take(300).collect()
 }
 
 fn yaml(text: &str) -> String {

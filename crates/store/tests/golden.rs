@@ -130,7 +130,7 @@ fn every_event() -> Vec<Event> {
             reported_by: None,
         },
         Event::MergeForced { commit: commit.clone(), by: by.clone(), reason: Some("it is late".to_owned()) },
-        Event::RecordWritten { commit: commit.clone() },
+        Event::RecordWritten { commit: commit.clone(), memory: None },
         Event::BranchPublished { commit: commit.clone() },
         Event::BranchMerged { commit: commit.clone(), validated: samples::commit(3), onto: None },
         Event::BaseMoved { base: samples::commit(5) },

@@ -102,7 +102,9 @@ pub fn agree(run: &Run, number: u32, effect: &Effect) -> Outcome {
             Outcome::PullRequestOpened { url: "https://forge.example/ada/shop/pull/1".to_owned() }
         }
         Effect::Publish { .. } => Outcome::Published,
-        Effect::WriteRecord => Outcome::RecordWritten { commit: samples::commit(n) },
+        Effect::WriteRecord => {
+            Outcome::RecordWritten { commit: samples::commit(n), memory: Some(run.memory_entry().digest()) }
+        }
         Effect::Land(policy) => Outcome::Landed { commit: samples::commit(n), proof: None, onto: policy.onto.clone() },
         Effect::PushRemote { .. } => Outcome::Pushed { remote: Some("origin".to_owned()) },
         Effect::CleanUp => Outcome::CleanedUp,

@@ -202,6 +202,9 @@ pub struct HoldView {
     /// What is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<ArtifactView>,
+    /// Lines that are added to the project's memory if this code is approved; the digest covers them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<String>,
     /// The question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,

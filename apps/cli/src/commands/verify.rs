@@ -86,7 +86,7 @@ fn look(session: &Session, database: &std::path::Path) -> Result<Findings, Store
 /// The commit with the newest record of a run.
 fn record_of(log: &[Recorded]) -> Option<&CommitId> {
     log.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::RecordWritten { commit } => Some(commit),
+        Event::RecordWritten { commit, .. } => Some(commit),
         _ => None,
     })
 }

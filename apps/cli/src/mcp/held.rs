@@ -47,6 +47,9 @@ pub(super) struct Hold {
     /// Text of strangers the run has read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     strangers: Vec<String>,
+    /// Lines that are added to the project's memory if the code is approved.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    memory: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     artifact: Option<Artifact>,
 }
@@ -131,6 +134,7 @@ impl Hold {
             at_deadline: hold.at_deadline.clone(),
             asked: hold.asked.iter().map(Asked::of).collect(),
             strangers: lines(&hold.strangers),
+            memory: lines(&hold.memory),
             artifact: hold.artifact.as_ref().map(|made| Artifact::of(None, made)),
         }
     }

@@ -43,6 +43,7 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     lines.extend(wrap(&clean_line(&hold.summary), width.saturating_sub(2)).into_iter().map(|line| format!("  {line}")));
     lines.extend(strangers(hold, width));
     lines.extend(risks(hold, width));
+    lines.extend(memory(hold, width));
     lines.extend(question(hold, width));
     lines.extend(asked(hold, width));
     lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
@@ -82,6 +83,20 @@ fn risks(hold: &HoldView, width: usize) -> Vec<String> {
         format!("  {BAD}!{BAD:#} {}", fit(&said, width.saturating_sub(4)))
     };
     risks.map(line).collect()
+}
+
+/// Lines that later agents read once the code is approved.
+fn memory(hold: &HoldView, width: usize) -> Vec<String> {
+    if hold.memory.is_empty() {
+        return Vec::new();
+    }
+    let head = format!("  {BOLD}Added to the project's memory, which later agents read:{BOLD:#}");
+    let entries = hold.memory.iter().flat_map(|line| {
+        let mut wrapped = wrap(&clean_line(line), width.saturating_sub(6)).into_iter();
+        let first = wrapped.next().map(|line| format!("    - {line}"));
+        first.into_iter().chain(wrapped.map(|line| format!("      {line}"))).collect::<Vec<_>>()
+    });
+    std::iter::once(head).chain(entries).collect()
 }
 
 /// What people asked about it, and the answers.

@@ -302,6 +302,7 @@ pub(crate) mod sample {
             asked: Vec::new(),
             task: None,
             strangers: Vec::new(),
+            memory: Vec::new(),
         }
     }
 }

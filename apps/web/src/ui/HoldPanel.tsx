@@ -47,6 +47,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
         {hold.context && <p className="context"><Words text={hold.context} /></p>}
         {hold.deadline && <p className="deadline">Ends by itself {new Date(hold.deadline).toLocaleString()}{hold.atDeadline ? `: ${hold.atDeadline.replaceAll("_", " ")}` : ""}.</p>}
         {(hold.strangers ?? []).length > 0 && <p className="strangers">This run has read text of strangers: {hold.strangers?.join(", ")}. Look closely.</p>}
+        {(hold.memory ?? []).length > 0 && <MemoryLines lines={hold.memory ?? []} />}
         {(hold.asked ?? []).map((asked, at) => <Asked key={at} asked={asked} />)}
         <Comments.Provider value={comments}><Evidence hold={hold} run={run.data} onShown={onShown} /></Comments.Provider>
       </div>
@@ -54,6 +55,16 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
         <Decide key={`${hold.id} ${hold.digest}`} hold={hold} shown={shown === hold.digest} may={may} onDone={onDone} plan={text.data?.content} feedback={asFeedback(said)} />
       </footer>
     </article>
+  );
+}
+
+/** What approving adds to the memory that later agents read. */
+function MemoryLines({ lines }: { lines: string[] }) {
+  return (
+    <details className="memory" open>
+      <summary>Added to the project's memory, which later agents read</summary>
+      <ul>{lines.map((line, at) => <li key={at}><Words text={line} /></li>)}</ul>
+    </details>
   );
 }
 

@@ -4,8 +4,8 @@ mod act;
 
 use super::{Draft, delegate, stage};
 use crate::{
-    ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, Event, Hold, HoldKind, Mark, Purse, Question, Run,
-    Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
+    Artifact, ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, Event, Hold, HoldKind, Mark, MemoryEntry,
+    Purse, Question, Run, Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -29,6 +29,7 @@ pub(super) fn new(
         digest: Digest::of([stamp(draft).as_str(), kind.word(), summary.as_str()]),
         summary,
         artifact: None,
+        memory: None,
         question: None,
         attempt_number: 0,
         asked: Vec::new(),
@@ -83,13 +84,11 @@ pub(super) fn ask_approval(draft: &mut Draft, index: usize) {
     }
     allowed.push(DecisionKind::Cancel);
     let mut hold = new(draft, HoldKind::Approval, Some(index), summary, allowed);
-    let stamp = stamp(draft);
-    hold.digest = match &artifact {
-        Some(artifact) => Digest::of([&stamp, artifact.commit.as_str(), artifact.digest.as_str()]),
-        None => Digest::of([stamp.as_str()]),
-    };
+    match artifact {
+        Some(artifact) => show_artifact(&mut hold, draft, artifact, None),
+        None => hold.digest = Digest::of([stamp(draft).as_str()]),
+    }
     hold.asked = draft.run.asked.clone();
-    hold.artifact = artifact;
     draft.record(Event::ApprovalRequested { hold, pending: Vec::new() });
 }
 
@@ -150,17 +149,22 @@ fn ask_way_out(draft: &mut Draft, index: Option<usize>, why: Option<String>, bas
     }
     allowed.push(DecisionKind::Cancel);
     let mut hold = new(draft, HoldKind::Review, index, summary, allowed);
-    let stamp = stamp(draft);
-    let base = base.map_or("", CommitId::as_str);
     if let Some(artifact) = artifact {
-        let parts = [stamp.as_str(), artifact.commit.as_str(), artifact.digest.as_str()];
-        hold.digest = match base {
-            "" => Digest::of(parts),
-            base => Digest::of(parts.into_iter().chain([base])),
-        };
-        hold.artifact = Some(artifact);
+        show_artifact(&mut hold, draft, artifact, base);
     }
     draft.place(hold);
+}
+
+/// Puts an artifact on a hold, with the memory entry that is written if it is code and approved, and binds the hold to
+/// both. A child writes no memory: its parent does.
+fn show_artifact(hold: &mut Hold, draft: &Draft, artifact: Artifact, base: Option<&CommitId>) {
+    let root = draft.run.opened().parent.is_none();
+    hold.memory = (root && artifact.kind.is_code()).then(|| draft.run.memory_entry());
+    let (stamp, memory) = (stamp(draft), hold.memory.as_ref().map(MemoryEntry::text));
+    let base = base.map(CommitId::as_str);
+    let parts = [stamp.as_str(), artifact.commit.as_str(), artifact.digest.as_str()];
+    hold.digest = Digest::of(parts.into_iter().chain(base).chain(memory.as_deref()));
+    hold.artifact = Some(artifact);
 }
 
 /// Who decides is told what else speaks out of the work.

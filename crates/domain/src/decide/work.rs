@@ -137,8 +137,8 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             }
         }
         Outcome::Published => published(draft, effect),
-        Outcome::RecordWritten { commit } => {
-            draft.record(Event::RecordWritten { commit });
+        Outcome::RecordWritten { commit, memory } => {
+            draft.record(Event::RecordWritten { commit, memory });
             finish::publish(draft);
         }
         Outcome::Landed { commit, proof, onto } => finish::landed(draft, effect, Landing { commit, proof, onto }),

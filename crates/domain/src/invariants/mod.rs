@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::evolve::advance;
 use crate::playbook::Edges;
-use crate::{Actor, CommitId, Decision, Effect, Event, Hold, HoldId, Recorded, Run, RunId};
+use crate::{Actor, CommitId, Decision, Digest, Effect, Event, Hold, HoldId, MemoryEntry, Recorded, Run, RunId};
 
 pub use family::check_family;
 pub use forks::check_fork;
@@ -50,6 +50,8 @@ pub struct Checker {
 #[derive(Debug, Clone, Default)]
 struct Seen {
     landing: landing::Landing,
+    // The memory entry in the newest record.
+    memory: Option<Digest>,
     edges: Option<std::sync::Arc<Edges>>,
     finished: BTreeSet<u32>,
     requested: BTreeMap<u32, &'static str>,
@@ -129,6 +131,7 @@ impl Checker {
             | Event::ClarificationRequested { hold, .. }
             | Event::HoldPlaced { hold } => self.placed(recorded, hold),
             Event::DeadlinePassed { hold, .. } => self.fired(recorded, *hold),
+            Event::RecordWritten { memory, .. } => self.seen.memory.clone_from(memory),
             Event::BaseMoved { base } => self.seen.landing.moved(base),
             Event::ProofRecorded { proof } => self.seen.landing.proved(proof),
             Event::BranchMerged { validated, onto, .. } => {
@@ -202,7 +205,6 @@ impl Checker {
             | Event::ImplementationFailed { .. }
             | Event::ValidationPassed { .. }
             | Event::ValidationFailed { .. }
-            | Event::RecordWritten { .. }
             | Event::BranchPublished { .. }
             | Event::RunCompleted { .. }
             | Event::RunFailed { .. } => {}
@@ -263,12 +265,24 @@ impl Checker {
         }
         if matches!(effect, Effect::Land(_) | Effect::PushRemote { .. } | Effect::OpenPullRequest { .. }) {
             self.goes_out(recorded, effect.word());
+            self.memory_goes_out(recorded);
         }
         if let Effect::StartChild(child) = effect {
             self.child_wanted(recorded, child);
         }
         if let Effect::MergeChild(merge) = effect {
             self.merge_wanted(recorded, merge);
+        }
+    }
+
+    /// Rule 7: the memory entry that leaves the branch is the one a person approved together with the code.
+    fn memory_goes_out(&mut self, recorded: &Recorded) {
+        let approved = self.run.looked.as_ref().filter(|_| self.run.is_signed_off());
+        let approved = approved.and_then(|look| look.memory.as_ref()).map(MemoryEntry::digest);
+        if let (Some(approved), Some(written)) = (approved, &self.seen.memory)
+            && approved != *written
+        {
+            self.broken(recorded, 7, "the memory entry in the record is not the one that was approved");
         }
     }
 

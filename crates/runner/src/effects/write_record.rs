@@ -39,7 +39,8 @@ pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
             boundary("record.before");
             let commit = repos.private.commit_files(&repos.branch, &head, &files, &text)?;
             boundary("record.after");
-            Ok(Outcome::RecordWritten { commit: from_git(&commit)? })
+            let memory = Some(run.memory_entry().digest());
+            Ok(Outcome::RecordWritten { commit: from_git(&commit)?, memory })
         })
         .await
 }

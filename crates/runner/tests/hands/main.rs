@@ -10,6 +10,7 @@ mod goal;
 mod hostile;
 mod landing;
 mod mcp;
+mod memory;
 mod program;
 mod program_stops;
 mod providers;

@@ -13,6 +13,7 @@ mod goals;
 mod handing_out;
 mod kit;
 mod limits;
+mod memory;
 mod pauses;
 mod taint;
 mod task_flow;

@@ -48,7 +48,7 @@ impl EffectRunner for Actors {
                     Outcome::PullRequestOpened { url: "https://forge.example/1".to_owned() }
                 }
                 Effect::Publish { .. } => Outcome::Published,
-                Effect::WriteRecord => Outcome::RecordWritten { commit: commit('d') },
+                Effect::WriteRecord => Outcome::RecordWritten { commit: commit('d'), memory: None },
                 Effect::Land(_) => Outcome::Landed { commit: commit('e'), proof: None, onto: None },
                 Effect::PushRemote { .. } => Outcome::Pushed { remote: None },
                 Effect::CleanUp => Outcome::CleanedUp,
