@@ -127,6 +127,28 @@ pub struct Proof {
     pub commit: CommitId,
     /// One entry per declared check, in order.
     pub checks: Vec<CheckResult>,
+    /// The same checks with the tests that the run changed as they were before; none where it changed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_tests: Option<EarlierTests>,
+}
+
+/// The declared checks on the same code, but with every test file that the run changed or deleted as it was in the base
+/// commit: whoever wrote the code cannot make them pass by changing them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlierTests {
+    /// The changed or deleted test files.
+    pub files: Vec<String>,
+    /// One entry per declared check, in order.
+    pub checks: Vec<CheckResult>,
+}
+
+impl EarlierTests {
+    /// Whether every check passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.checks.iter().all(CheckResult::passed)
+    }
 }
 
 impl Proof {

@@ -35,10 +35,13 @@ mod task_brief;
 mod task_map;
 mod task_told;
 mod task_wish;
+mod test_files;
 mod way_out;
 mod why;
 
-pub use artifact::{Artifact, ArtifactKind, Check, CheckResult, Finding, Proof, Review, Severity, Verdict};
+pub use artifact::{
+    Artifact, ArtifactKind, Check, CheckResult, EarlierTests, Finding, Proof, Review, Severity, Verdict,
+};
 pub use checkpoint::{Checkpoint, CheckpointStep, checkpoints};
 pub use command::{ChildReport, Command, Decide, PursuitReport, Rejection, Report, SpendReport, Start, TaintReport};
 pub use config::{
@@ -82,5 +85,6 @@ pub use task_told::{TaskTold, task_told};
 pub use task_wish::{
     TaskSession, TaskStep, TaskWords, task_complete, task_merge, task_respawn, task_step, verdict_word,
 };
+pub use test_files::is_test_file;
 pub use way_out::{NoWayOut, WayOut};
 pub use why::{Why, why};

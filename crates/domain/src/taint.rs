@@ -225,6 +225,14 @@ impl Run {
         self.strangers().next().is_some() && !self.is_signed_off()
     }
 
+    /// Tests that the run changed and that fail on the newest code as they were before, unless a person approved it.
+    #[must_use]
+    pub fn doubted_tests(&self) -> Option<&crate::EarlierTests> {
+        let code = self.code().map(|artifact| &artifact.commit);
+        let proof = self.proof.as_ref().filter(|proof| Some(&proof.commit) == code && !self.is_signed_off());
+        proof.and_then(|proof| proof.earlier_tests.as_ref()).filter(|tests| !tests.passed())
+    }
+
     /// Whether a person said yes to exactly the newest code, knowing of every untrusted text that was read.
     #[must_use]
     pub fn is_signed_off(&self) -> bool {

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use domain::{Proof, Review, Run, Severity, Verdict};
+use domain::{CheckResult, Proof, Review, Run, Severity, Verdict};
+
+/// Changed test files that are listed by name.
+const MAX_FILES: usize = 50;
 
 /// `validation-report.md`.
 pub(crate) fn validation(run: &Run, review: &Review) -> String {
@@ -39,18 +42,35 @@ pub(crate) fn proof_text(proof: &Proof) -> String {
     if proof.checks.is_empty() {
         line(&mut text, "(none declared)");
     }
-    for check in &proof.checks {
+    checks(&mut text, &proof.checks);
+    if let Some(earlier) = &proof.earlier_tests {
+        let state = if earlier.passed() { "pass" } else { "fail" };
+        line(
+            &mut text,
+            &format!("\nThe run changed tests. As they were before, the checks {state} on the same code:\n"),
+        );
+        checks(&mut text, &earlier.checks);
+        line(&mut text, "\nChanged or deleted test files:\n");
+        earlier.files.iter().take(MAX_FILES).for_each(|file| line(&mut text, &format!("- `{file}`")));
+        if let Some(more) = earlier.files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
+            line(&mut text, &format!("- and {more} more"));
+        }
+    }
+    text
+}
+
+fn checks(text: &mut String, checks: &[CheckResult]) {
+    for check in checks {
         let state = match check.exit {
             Some(0) => "passed".to_owned(),
             Some(code) => format!("failed with exit {code}"),
             None => "did not end by itself".to_owned(),
         };
-        line(&mut text, &format!("- `{}` (`{}`): {state}", check.name, check.command));
+        line(text, &format!("- `{}` (`{}`): {state}", check.name, check.command));
         if !check.passed() {
-            line(&mut text, &format!("\n```\n{}\n```\n", check.tail.trim_end().replace("```", "'''")));
+            line(text, &format!("\n```\n{}\n```\n", check.tail.trim_end().replace("```", "'''")));
         }
     }
-    text
 }
 
 fn line(text: &mut String, line: &str) {

@@ -42,6 +42,7 @@ fn hold(kind: HoldKind) -> Hold {
         since: samples::at(1),
         summary: "planning is done: Login".to_owned(),
         artifact: (kind == HoldKind::Approval).then(|| samples::artifact(ArtifactKind::Spec, "planning", 1, 3)),
+        memory: None,
         question,
         attempt_number: 1,
         asked: Vec::new(),

@@ -2,10 +2,10 @@
 //! clock, its children, and what people may do at any time. The search tries all of them, random walks some.
 
 use domain::{
-    AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, Effect,
-    Ending, GoalPhase, GoalTask, GoalTaskStatus, Mark, Micros, Outcome, Purpose, Purse, PursuitReport, PursuitStep,
-    Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage, Submission, TaintReport, TaintSource, TaskState,
-    TaskStatus, Verdict, Work,
+    AgentEnd, AgentTask, ArtifactKind, AtDeadline, ChildReport, Command, Decide, Decision, DecisionKind, EarlierTests,
+    Effect, Ending, GoalPhase, GoalTask, GoalTaskStatus, Mark, Micros, Outcome, Proof, Purpose, Purse, PursuitReport,
+    PursuitStep, Question, Report, Risk, RiskKind, Run, RunId, Severity, Shortage, Submission, TaintReport,
+    TaintSource, TaskState, TaskStatus, Verdict, Work,
 };
 
 use crate::{agree, samples};
@@ -104,7 +104,12 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
         }
         Effect::RunAgent(task) => agent_ends(run, number, task),
         Effect::Prove { commit, .. } => {
-            vec![Outcome::Proved { proof: domain::Proof { commit: commit.clone(), ..samples::proof(n, 1) } }]
+            let doubted = EarlierTests { files: paths(), checks: samples::proof(n, 1).checks };
+            let (commit, failed, passed) = (commit.clone(), samples::proof(n, 1), samples::proof(n, 0));
+            vec![
+                Outcome::Proved { proof: Proof { commit: commit.clone(), ..failed } },
+                Outcome::Proved { proof: Proof { commit, earlier_tests: Some(doubted), ..passed } },
+            ]
         }
         Effect::CommitArtifact { .. } => vec![Outcome::ArtifactRefused { reason: text() }],
         Effect::Adopt { .. } => vec![Outcome::NotAdopted { reason: text() }],

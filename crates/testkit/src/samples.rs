@@ -207,5 +207,5 @@ pub fn proof(n: u64, exit: i32) -> Proof {
         exit: Some(exit),
         tail: "1 test".to_owned(),
     };
-    Proof { commit: commit(n), checks: vec![check] }
+    Proof { commit: commit(n), checks: vec![check], earlier_tests: None }
 }

@@ -33,7 +33,11 @@ pub(super) fn published(draft: &mut Draft) {
     let git = &run.opened().config.git;
     let partial = run.tasks.iter().any(|task| matches!(task.status, TaskStatus::Failed | TaskStatus::Skipped));
     let may_merge = run.validated.is_some() && !run.wants_pr;
-    if run.awaits_look() && run.goes_out() {
+    if run.goes_out()
+        && let Some(tests) = run.doubted_tests().cloned()
+    {
+        hold::ask_tests(draft, &tests);
+    } else if run.awaits_look() && run.goes_out() {
         hold::ask_review(draft, None);
     } else if may_merge && run.merge_approved {
         land(draft);

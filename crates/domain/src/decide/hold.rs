@@ -4,8 +4,8 @@ mod act;
 
 use super::{Draft, delegate, stage};
 use crate::{
-    Artifact, ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, Event, Hold, HoldKind, Mark, MemoryEntry,
-    Purse, Question, Run, Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
+    Artifact, ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, EarlierTests, Event, Hold, HoldKind, Mark,
+    MemoryEntry, Purse, Question, Run, Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -116,6 +116,16 @@ pub(super) fn ask_moved(draft: &mut Draft, base: &CommitId) {
          together; approve to merge onto it all the same, or declare checks"
     );
     ask_way_out(draft, None, Some(why), Some(base));
+}
+
+/// Tests that the run changed fail as they were before.
+pub(super) fn ask_tests(draft: &mut Draft, tests: &EarlierTests) {
+    let failed = tests.checks.iter().filter(|check| !check.passed()).map(|check| format!("`{}`", check.name));
+    let why = format!(
+        "the run changed tests, and as they were before, {} fails on this code; look at the changed tests",
+        failed.collect::<Vec<_>>().join(", ")
+    );
+    ask_way_out(draft, None, Some(with_paths(&why, &tests.files)), None);
 }
 
 /// Code that nobody said yes to is about to be pushed.

@@ -266,6 +266,9 @@ impl Checker {
         if matches!(effect, Effect::Land(_) | Effect::PushRemote { .. } | Effect::OpenPullRequest { .. }) {
             self.goes_out(recorded, effect.word());
             self.memory_goes_out(recorded);
+            if self.run.doubted_tests().is_some() {
+                self.broken(recorded, 7, format!("{} although changed tests fail as they were before", effect.word()));
+            }
         }
         if let Effect::StartChild(child) = effect {
             self.child_wanted(recorded, child);

@@ -3,6 +3,7 @@
 pub(crate) mod adopt;
 pub(crate) mod clean_up;
 pub(crate) mod commit_artifact;
+mod earlier_tests;
 pub(crate) mod land;
 pub(crate) mod left_over;
 pub(crate) mod merge_child;

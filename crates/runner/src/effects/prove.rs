@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use domain::{Check, CheckResult, CommitId, EffectId, Outcome, Proof};
+use domain::{Check, CheckResult, CommitId, EarlierTests, EffectId, Outcome, Proof};
 use engine::{Job, boundary};
 
+use super::earlier_tests::{self, Earlier};
 use crate::commission::PrepareError;
 use crate::dir_fd::{Dir, FileError};
 use crate::git;
@@ -18,13 +19,31 @@ use crate::shim::{How, Input, Launch};
 use crate::trouble::Trouble;
 
 const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Where the numbers of the second proof's processes begin.
+const EARLIER_TESTS: usize = 10_000;
 const TAIL_LINES: usize = 60;
 const TAIL_BYTES: usize = 8 * 1024;
 /// Enough for what is kept, whatever is lost at a cut letter.
 const READ_BYTES: u64 = 64 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
-    Ok(Outcome::Proved { proof: prove(hands, job, commit, 0).await? })
+    let mut proof = prove(hands, job, commit, 0).await?;
+    // What fails as it is goes back anyway.
+    if !proof.checks.is_empty() && proof.passed() {
+        proof.earlier_tests = with_earlier_tests(hands, job, commit).await?;
+    }
+    Ok(Outcome::Proved { proof })
+}
+
+/// Runs all checks once more with the tests of the base, if the run changed some.
+async fn with_earlier_tests(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Option<EarlierTests>, Trouble> {
+    match earlier_tests::commit(hands, job, commit).await? {
+        Some(Earlier { files, commit }) => {
+            let Proof { checks, .. } = prove(hands, job, &commit, EARLIER_TESTS).await?;
+            Ok(Some(EarlierTests { files, checks }))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Runs all checks; `first` keeps apart the processes of several proofs within one effect.
@@ -36,7 +55,7 @@ pub(crate) async fn prove(hands: &Hands, job: &Job, commit: &CommitId, first: us
     }
     let ground = hands.paths.proving_ground(&job.id);
     hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&ground)?)).await?;
-    Ok(Proof { commit: commit.clone(), checks })
+    Ok(Proof { commit: commit.clone(), checks, earlier_tests: None })
 }
 
 /// What the first check of a proof finds beside the commit, and what those after it find.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::names::{path_refusal, shown};
-use super::objects::EntryMode;
+use super::objects::{Entry, EntryMode};
 use super::private_repo::{id_in, remove_if_there};
 use super::{BranchName, CommitId, GitError, PrivateRepo, TreeId, TreeIsh};
 
@@ -193,6 +193,35 @@ impl PrivateRepo {
             .collect()
     }
 
+    /// A commit's tree with some files as they were in an earlier one: those it changed or lacks. `None` if there are none.
+    pub(crate) fn restored(
+        &self,
+        earlier: &CommitId,
+        commit: &CommitId,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Restored>, GitError> {
+        let (before, now) = (self.files(earlier)?, self.files(commit)?);
+        let same = |path: &[u8], entry: &Entry| {
+            now.get(path).is_some_and(|now| (now.mode, &now.id) == (entry.mode, &entry.id))
+        };
+        let restored = before
+            .0
+            .iter()
+            .filter(|(path, entry)| entry.mode != EntryMode::Gitlink && wanted(path) && !same(path, entry));
+        let (mut lines, mut paths) = (Vec::new(), Vec::new());
+        for (path, entry) in restored {
+            index_line(&mut lines, entry.mode, &entry.id, path);
+            paths.push(path.clone());
+        }
+        if paths.is_empty() {
+            return Ok(None);
+        }
+        let index = ScratchIndex::of(self);
+        index.call(self).args(["read-tree", commit.id()]).run()?;
+        index.set(self, lines)?;
+        Ok(Some(Restored { tree: index.write_tree(self)?, paths }))
+    }
+
     /// The tree with these files set in it.
     pub fn tree_with(&self, tree: &impl TreeIsh, files: &[(String, Vec<u8>)]) -> Result<TreeId, GitError> {
         let mut lines = Vec::new();
@@ -213,6 +242,12 @@ impl PrivateRepo {
         index.set(self, lines)?;
         index.write_tree(self)
     }
+}
+
+/// A tree with earlier versions of some files.
+pub(crate) struct Restored {
+    pub(crate) tree: TreeId,
+    pub(crate) paths: Vec<Vec<u8>>,
 }
 
 /// Appends `<mode> <id>\t<path>\0`, the form `update-index --index-info` reads.

@@ -40,6 +40,7 @@ pub use harvest::{HarvestRefusal, MAX_FILE_BYTES, MAX_NEW_FILES, harvest};
 pub use join::{JoinRequest, Joined, join};
 pub use land::{LandRequest, Landed, Strategy, land};
 pub use merge::Merge;
+pub(crate) use names::shown;
 pub use names::{BranchName, CommitId, TreeId, TreeIsh};
 pub use private_repo::PrivateRepo;
 pub use publish::{Published, publish};

@@ -3,6 +3,7 @@
 
 mod asks;
 mod by_hand;
+mod changed_tests;
 mod direct;
 mod embeddings;
 mod forks;

@@ -26,7 +26,7 @@ impl EffectRunner for Actors {
                 Effect::OpenFork { .. } => Outcome::ForkOpened { carried: true },
                 Effect::RunAgent(task) => act(&job, task).await,
                 Effect::Prove { commit, .. } => {
-                    Outcome::Proved { proof: Proof { commit: commit.clone(), checks: Vec::new() } }
+                    Outcome::Proved { proof: Proof { commit: commit.clone(), checks: Vec::new(), earlier_tests: None } }
                 }
                 Effect::StopAgent { .. } => Outcome::AgentStopped { wip: None },
                 Effect::CommitArtifact { stage, kind, .. } => {
