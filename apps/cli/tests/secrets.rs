@@ -35,4 +35,22 @@ fn keys_in_the_servers_environment_are_closed_to_programs_of_the_same_user() {
     let owner = |name: &str| std::fs::metadata(format!("{folder}/{name}")).unwrap().uid();
     // The kernel gives these to root, and lets their owner alone read them.
     assert_eq!([owner("environ"), owner("mem"), owner("maps")], [0; 3]);
+    // Root can, and finds settings there but no key.
+    if rustix::process::geteuid().is_root() {
+        let block = std::fs::read(format!("{folder}/environ")).unwrap();
+        let block = String::from_utf8_lossy(&block);
+        assert!(block.contains("HOLDPOINT_HOME=") && !block.contains("sk-canary"), "{block}");
+    }
+    // The server has the key all the same.
+    let listed = Command::new(env!("CARGO_BIN_EXE_holdpoint"))
+        .args(["--json", "model", "list"])
+        .env("HOLDPOINT_HOME", home.path())
+        .env_remove("ANTHROPIC_API_KEY")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&listed.stdout);
+    let models: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+    let providers = models["providers"].as_array().cloned().unwrap_or_default();
+    let set_up = |one: &serde_json::Value| one["name"] == "anthropic" && one["setUp"] == true;
+    assert!(providers.iter().any(set_up), "{said}{}", String::from_utf8_lossy(&listed.stderr));
 }

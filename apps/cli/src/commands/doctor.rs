@@ -3,7 +3,7 @@
 use server::Told;
 use wire::{DoctorView, ExitCode, FindingState, FindingView};
 
-use super::serve::environment;
+use super::serve::environment_block;
 use crate::{
     failure::Failure,
     report::{clean_line, style, style::DIM},
@@ -12,7 +12,7 @@ use crate::{
 
 pub(super) async fn run(session: &Session) -> Result<ExitCode, Failure> {
     let home = session.home.path();
-    let told = Told::read(home, &environment())
+    let told = Told::read(home, &environment_block())
         .map_err(|error| Failure::unavailable("config", error.to_string(), "correct the file, or move it away"))?;
     let mut findings = server::findings(home, &told);
     let after = findings.iter().position(|finding| finding.name == "token").unwrap_or(findings.len());

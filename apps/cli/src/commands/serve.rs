@@ -1,5 +1,7 @@
 //! `serve`: runs the server of a data directory, in the foreground or detached.
 
+mod keys;
+
 use std::{
     collections::BTreeMap,
     fs::OpenOptions,
@@ -14,6 +16,7 @@ use server::Settings;
 use tracing_subscriber::{Layer as _, prelude::*};
 use wire::ExitCode;
 
+use self::keys::Environment;
 use crate::{failure::Failure, home::Home, session::Session, telemetry::Telemetry};
 
 #[derive(Debug, Args)]
@@ -52,6 +55,10 @@ fn close_to_others() -> io::Result<()> {
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let closed = close_to_others();
+    let Environment { variables, exposed } = keys::environment().map_err(|error| {
+        let message = format!("the server's keys cannot be read from its standard input: {error}");
+        Failure::unavailable("keys", message, "unset HOLDPOINT_KEYS_FROM, and start the server again")
+    })?;
     if arguments.background {
         // Fails only for a process that already leads its group, which then is detached enough.
         let _already_leader = rustix::process::setsid();
@@ -61,7 +68,10 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
     if let Err(error) = closed {
         tracing::warn!(%error, "other programs of this user can read the keys in the server's environment");
     }
-    let answer = server::serve(settings(&arguments, session)?).await;
+    if let Some(error) = exposed {
+        tracing::warn!(%error, "keys stay in the server's environment block, which root can read");
+    }
+    let answer = server::serve(settings(&arguments, session, variables)?).await;
     if let Some(telemetry) = telemetry {
         // Blocks until the last spans are gone.
         let _ended = tokio::task::spawn_blocking(move || telemetry.end()).await;
@@ -78,7 +88,11 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
     }
 }
 
-fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failure> {
+fn settings(
+    arguments: &Arguments,
+    session: &Session,
+    environment: BTreeMap<String, String>,
+) -> Result<Settings, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::unavailable("no_program", format!("cannot find the own program: {error}"), "reinstall holdpoint")
     })?;
@@ -93,7 +107,7 @@ fn settings(arguments: &Arguments, session: &Session) -> Result<Settings, Failur
         ready: Some(ready(arguments.background, session)),
         last_resort: Some(Arc::new(end_by_force)),
         program,
-        environment: environment(),
+        environment,
     })
 }
 
@@ -146,7 +160,7 @@ fn leave_pipe(home: &Home) {
 }
 
 /// Values that are not UTF-8 cannot be settings of ours.
-pub(super) fn environment() -> BTreeMap<String, String> {
+pub(super) fn environment_block() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
