@@ -35,7 +35,7 @@ crash: setup ## Kill the server at every boundary of every scenario
 
 hostile: setup ## Attacks on session folders, verdicts, git, the broker and the server, each through the code it was aimed at
 	$(CARGO) build --locked --package holdpoint
-	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | test(landing::) | test(abandoned::) | test(request_filter) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
+	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | binary(git_tricks) | test(changed_tests::) | test(memory::) | test(landing::) | test(abandoned::) | test(request_filter) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
 
 faults: setup ## Let every git call of every playbook fail once, before and after its work; PLAYBOOK=task STEP=5 for a part
 	$(CARGO) build --locked --package holdpoint
