@@ -37,9 +37,10 @@ hostile: setup ## Attacks on session folders, verdicts, git, the broker and the 
 	$(CARGO) build --locked --package holdpoint
 	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | binary(git_tricks) | test(changed_tests::) | test(memory::) | test(landing::) | test(abandoned::) | test(request_filter) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
 
-faults: setup ## Let every git call of every playbook fail once, before and after its work; PLAYBOOK=task STEP=5 for a part
-	$(CARGO) build --locked --package holdpoint
-	$(CARGO) run --locked --package tests --bin faults -- $(or $(PLAYBOOK),all) $(or $(STEP),1)
+faults: setup ## Let every git call, then system calls on every file of the data directory, fail once; PLAYBOOK=task STEP=5 CALLS=200 for a part
+	$(CARGO) build --locked --package holdpoint --package tests --bins
+	target/debug/faults $(or $(PLAYBOOK),all) $(or $(STEP),1)
+	target/debug/disk-faults $(or $(PLAYBOOK),all) $(or $(CALLS),400)
 
 powercut: setup ## Cut the power at every boundary and at random instants of a project's first run (root, loop devices); CUTS=100
 	$(CARGO) build --locked --package holdpoint

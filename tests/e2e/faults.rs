@@ -1,9 +1,11 @@
 //! A sample of the suite in which git calls fail; `make faults` walks through every call of every playbook.
 
 use serde_json::json;
+use tests::disk_faults;
 use tests::faults::{Fault, StandIn, When, play};
 use tests::product::Product;
 use tests::stories;
+use tests::syscalls::Failure;
 use tests::world::World;
 
 #[tokio::test]
@@ -12,7 +14,7 @@ async fn a_git_call_that_fails_once_costs_nobody_anything() {
     assert_eq!((reference.held, &reference.problem), (0, &None));
     // Where a commit is made, where a branch has just moved, and where a whole tree is written or read.
     let of = |command: &str, nth: usize| {
-        let found = reference.git_calls.iter().enumerate().filter(|(_, call)| call.starts_with(command)).nth(nth);
+        let found = reference.calls.iter().enumerate().filter(|(_, call)| call.starts_with(command)).nth(nth);
         u64::try_from(found.unwrap_or_else(|| panic!("no `{command}` call")).0 + 1).unwrap()
     };
     let moved = of("update-ref --no-deref -m holdpoint refs/heads/autonomous/", 1);
@@ -25,7 +27,7 @@ async fn a_git_call_that_fails_once_costs_nobody_anything() {
     ];
     for fault in faults {
         let went = play("autonomous", Some(fault)).await.unwrap();
-        let place = format!("{fault:?} {}", reference.git_calls[usize::try_from(fault.call).unwrap() - 1]);
+        let place = format!("{fault:?} {}", reference.calls[usize::try_from(fault.call).unwrap() - 1]);
         assert_eq!((went.held, went.problem), (0, None), "{place}");
         assert_eq!((went.paid, went.files), (reference.paid, reference.files.clone()), "{place}");
     }
@@ -127,5 +129,36 @@ async fn cleaned(product: &Product, run: &str) {
         }
         let seen = events.as_array().unwrap().len() as u64;
         product.until(run, |view| view["version"].as_u64() > Some(seen)).await.unwrap();
+    }
+}
+
+/// A sample of the suite in which system calls on files of the data directory fail; `make faults` plays many more.
+#[tokio::test]
+async fn a_system_call_that_fails_once_loses_nothing_acknowledged() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let reference = disk_faults::play("task", None).await.unwrap();
+    assert_eq!((reference.held, &reference.problem), (0, &None));
+    // The nth call of this name on a file with this text in its path.
+    let of = |name: &str, file: &str, nth: usize| {
+        let is = |call: &&String| call.starts_with(name) && call.contains(file);
+        let call = reference.calls.iter().filter(is).nth(nth).unwrap_or_else(|| panic!("no {name} of {file}"));
+        let at = reference.calls.iter().position(|other| std::ptr::eq(other, call)).unwrap();
+        u64::try_from(at + 1).unwrap()
+    };
+    let faults = [
+        (of("fsync", "holdpoint.db-wal", 3), Failure::Io),
+        (of("write", "holdpoint.db-wal", 9), Failure::NoSpace),
+        (of("write", "holdpoint.db-wal", 14), Failure::Short),
+        (of("rename", "projects", 0), Failure::Io),
+        (of("write", "calls.jsonl", 1), Failure::Short),
+        (of("open", "runs", 2), Failure::Io),
+    ];
+    for (number, failure) in faults {
+        let went = disk_faults::play("task", Some((number, failure))).await.unwrap();
+        let place = format!("{failure:?} at {number}: {}", reference.calls[usize::try_from(number).unwrap() - 1]);
+        assert_eq!(went.problem, None, "{place}");
+        assert_eq!((went.paid, &went.files), (reference.paid, &reference.files), "{place}");
     }
 }

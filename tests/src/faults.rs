@@ -37,12 +37,16 @@ pub struct Fault {
 /// How a run with a fault went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Went {
-    /// Arguments of each git call.
-    pub git_calls: Vec<String>,
+    /// What was counted: the arguments of each git call, or the name and file of each system call.
+    pub calls: Vec<String>,
     /// Model calls that were answered, and so paid for.
     pub paid: u64,
     /// Times a person had to be asked because something could not be done.
     pub held: u32,
+    /// What the holds said then.
+    pub stuck: Vec<String>,
+    /// How often the server ended and was started again.
+    pub restarts: u32,
     /// Why it came to no good end, if it did not.
     pub problem: Option<String>,
     /// Path to content of what the run made, records apart.
@@ -75,15 +79,38 @@ async fn play_it(playbook: &str, fault: Option<Fault>) -> Result<Went> {
     let (_, view) = product.get(&format!("/api/runs/{run}")).await?;
     let files = files(&world, view["branch"].as_str().unwrap_or_default())?;
     product.stop().await?;
-    Ok(Went { git_calls: stand_in.calls()?, paid: world.given()?.0, held, problem, files })
+    Ok(Went { calls: stand_in.calls()?, paid: world.given()?.0, held, stuck: Vec::new(), restarts: 0, problem, files })
 }
 
 /// Says yes to everything and `retry` to what is stuck, in all runs, until the run has ended: how often something was
 /// stuck, and why it came to no good end.
 pub async fn see_through(product: &Product, run: &str) -> Result<(u32, Option<String>)> {
-    let mut decided = BTreeSet::new();
-    let mut held = 0;
+    let mut seen = Seen::default();
+    let problem = go_on(product, run, &mut seen).await?;
+    Ok((seen.held(), problem))
+}
+
+/// What a person has done about a run so far.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Holds that were decided on, and acknowledged.
+    decided: BTreeSet<String>,
+    /// What was stuck, each time.
+    pub stuck: Vec<String>,
+}
+
+impl Seen {
+    /// How often something was stuck.
+    #[must_use]
+    pub fn held(&self) -> u32 {
+        u32::try_from(self.stuck.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// As [`see_through`], from where a person stands; an error means that the server is gone.
+pub async fn go_on(product: &Product, run: &str, seen: &mut Seen) -> Result<Option<String>> {
     loop {
+        let decided = &seen.decided;
         let view = product
             .watch("/api/live", |message| {
                 let views = match message["message"].as_str() {
@@ -91,25 +118,25 @@ pub async fn see_through(product: &Product, run: &str) -> Result<(u32, Option<St
                     Some("event") => vec![message["run"].clone()],
                     _ => Vec::new(),
                 };
-                views.into_iter().find(|view| wants_us(view, run, &decided))
+                views.into_iter().find(|view| wants_us(view, run, decided))
             })
             .await?;
         match view["status"].as_str().unwrap_or_default() {
-            "completed" => return Ok((held, None)),
-            "failed" | "cancelled" => return Ok((held, Some(format!("the run ended: {view}")))),
+            "completed" => return Ok(None),
+            "failed" | "cancelled" => return Ok(Some(format!("the run ended: {view}"))),
             _ => {}
         }
-        decided.insert(hold_name(&view));
         let decision = match view["hold"]["kind"].as_str().unwrap_or_default() {
             "approval" | "review" | "confirm" => "approve",
-            _ if held >= RETRIES => return Ok((held, Some(format!("still held: {}", view["hold"]["summary"])))),
+            _ if seen.held() >= RETRIES => return Ok(Some(format!("still held: {}", view["hold"]["summary"]))),
             _ => {
-                held += 1;
+                seen.stuck.push(view["hold"]["summary"].to_string());
                 "retry"
             }
         };
         let (status, body) = product.decide(&view, &json!({"decision": decision})).await?;
         ensure!(matches!(status, 200..=299 | 409), "`{decision}` was refused with {status}: {body}");
+        seen.decided.insert(hold_name(&view));
     }
 }
 
@@ -123,7 +150,7 @@ fn hold_name(view: &Value) -> String {
 }
 
 /// What the run made on its branch and on `main`; and nothing of ours lies about in the user's repository.
-fn files(world: &World, branch: &str) -> Result<BTreeMap<String, String>> {
+pub(crate) fn files(world: &World, branch: &str) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for (name, reference) in [("main", "main"), ("branch", branch)] {
         let Ok(paths) = world.git(&["ls-tree", "-r", "--name-only", reference]) else { continue };
@@ -221,5 +248,76 @@ impl StandIn {
             here = self.folder.display(),
             real = real.display(),
         ))
+    }
+}
+
+/// How often which end was met.
+#[derive(Debug, Default)]
+pub struct Count {
+    faults: u32,
+    by_itself: u32,
+    held: u32,
+    restarts: u32,
+    paid_again: u32,
+    not_recovered: u32,
+}
+
+impl Count {
+    /// Adds one run with a fault; what is worth a line.
+    pub fn add(&mut self, reference: &Went, place: &str, went: Result<Went>) -> Vec<String> {
+        self.faults += 1;
+        let went = match went {
+            Ok(went) => went,
+            Err(error) => {
+                self.not_recovered += 1;
+                return vec![format!("NOT RECOVERED {place}: {error:#}")];
+            }
+        };
+        self.restarts += went.restarts;
+        let mut lines = Vec::new();
+        if went.paid > reference.paid {
+            self.paid_again += 1;
+            lines.push(format!("PAID AGAIN {place}: {} model calls instead of {}", went.paid, reference.paid));
+        }
+        let differs = (went.files != reference.files).then(|| format!("it made {:?}", went.files));
+        match (went.held, went.problem.or(differs)) {
+            (0, None) => self.by_itself += 1,
+            (_, None) => {
+                self.held += 1;
+                lines.push(format!("HELD {place}: {}", went.stuck.join("; ")));
+            }
+            (_, Some(problem)) => {
+                self.not_recovered += 1;
+                lines.push(format!("NOT RECOVERED {place}: {problem}"));
+            }
+        }
+        lines
+    }
+
+    /// Adds what another count has.
+    pub fn include(&mut self, other: &Self) {
+        self.faults += other.faults;
+        self.by_itself += other.by_itself;
+        self.held += other.held;
+        self.restarts += other.restarts;
+        self.paid_again += other.paid_again;
+        self.not_recovered += other.not_recovered;
+    }
+
+    /// Whether something was tried, nothing was paid again and everything recovered.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.faults > 0 && self.paid_again == 0 && self.not_recovered == 0
+    }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { faults, by_itself, held, restarts, paid_again, not_recovered } = self;
+        write!(
+            f,
+            "{faults} faults, {by_itself} recovered by itself, {held} held, {paid_again} paid again, {not_recovered} not \
+             recovered, {restarts} times the server ended and was started again"
+        )
     }
 }

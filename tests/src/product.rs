@@ -46,7 +46,17 @@ impl Product {
 
     /// As `start`; what the server logs goes where it is told.
     pub async fn start_logging_to(log: Stdio, home: &Path, environment: &BTreeMap<String, String>) -> Result<Self> {
-        let mut child = Command::new(binary()?)
+        Self::start_as(Command::new(binary()?), log, home, environment).await
+    }
+
+    /// As `start_logging_to`, by a command that ends with the program.
+    pub async fn start_as(
+        mut command: Command,
+        log: Stdio,
+        home: &Path,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self> {
+        let mut child = command
             .args(["serve", "--foreground", "--json"])
             .env_clear()
             .envs(std::env::vars().filter(|(name, _)| matches!(name.as_str(), "PATH" | "HOME" | "LANG" | "TMPDIR")))
