@@ -12,6 +12,7 @@ use crate::dir_fd::Dir;
 use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::judge_workspace;
 use crate::laid;
 use crate::models::GrantLimits;
@@ -25,7 +26,8 @@ use crate::trouble::{Prospect, Trouble};
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
+    let needs = Needs::of(&job.run.program(&task.session.role), &task.purpose);
+    let tier = hands.tier(Path::new(&job.run.opened().project), needs).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
@@ -153,7 +155,7 @@ fn launch(
     })
 }
 
-/// Another program reaches its model only over TCP; where there is none it is not started.
+/// Another program reaches its model only over TCP, which `Needs` has asked for.
 fn variables(program: &AgentProgram, direct: Option<&Direct>) -> BTreeMap<String, String> {
     match program {
         AgentProgram::Own => BTreeMap::new(),

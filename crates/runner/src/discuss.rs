@@ -16,6 +16,7 @@ use crate::dir_fd::Dir;
 use crate::effects::run_agent::was_killed;
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::laid;
 use crate::models::{GrantLimits, Who};
 use crate::record;
@@ -154,7 +155,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 }
 
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(&talk.project).await?;
+    let tier = hands.tier(&talk.project, Needs::Nothing).await?;
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
     let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));

@@ -11,6 +11,7 @@ use crate::commission::PrepareError;
 use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Limits, Tier, TierChoice};
 use crate::shim::client::{Ended, start_or_adopt};
@@ -88,7 +89,7 @@ async fn prepare(
     check: &Check,
     (part, found): (usize, Ground),
 ) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
+    let tier = hands.tier(Path::new(&job.run.opened().project), Needs::Nothing).await?;
     let ground = hands.paths.proving_ground(&job.id);
     let home = hands.paths.spool(&job.id, Some(part)).join("home");
     let (paths, inner, commit, place, made) =

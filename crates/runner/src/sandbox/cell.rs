@@ -17,6 +17,7 @@ use super::{
     inside::Orders,
     landlocked::{Paths, all_but},
     limits::Limits,
+    socket_filter::BROKER_ADDRESS,
     tier::Tier,
     toolchain::{self, Toolchain},
 };
@@ -136,7 +137,10 @@ impl Cell {
                 door: Path::new(DOOR_INSIDE).join(DOOR_SOCKET),
                 broker_url: Some(url(PORT_INSIDE)),
             },
-            Tier::Restricted | Tier::Unsandboxed => {
+            Tier::Restricted => {
+                Places { holdpoint: self.program.clone(), door: BROKER_ADDRESS.into(), broker_url: None }
+            }
+            Tier::Unsandboxed => {
                 Places { holdpoint: self.program.clone(), door: self.door.join(DOOR_SOCKET), broker_url: port.map(url) }
             }
         }
@@ -192,20 +196,24 @@ impl Cell {
             Tier::Sandboxed => Some(PORT_INSIDE),
             Tier::Restricted | Tier::Unsandboxed => None,
         };
+        let door = match self.tier {
+            Tier::Sandboxed => places.door.clone(),
+            Tier::Restricted | Tier::Unsandboxed => self.door.join(DOOR_SOCKET),
+        };
         Orders {
             tier: self.tier,
-            door: places.door.clone(),
+            paths: self.landlock_paths(&door),
+            door,
             forward,
             limits: self.limits.clone(),
-            paths: self.landlock_paths(places),
             argv: argv.iter().map(OsString::from).collect(),
             input,
             marker: self.marker.value().to_owned(),
         }
     }
 
-    fn landlock_paths(&self, places: &Places) -> Paths {
-        let door = places.door.parent().unwrap_or(&places.door).to_owned();
+    fn landlock_paths(&self, door: &Path) -> Paths {
+        let door = Paths::door_of(self.tier, door);
         let mut writable = vec![self.workspace.clone(), self.session.clone()];
         let readable = match self.tier {
             Tier::Sandboxed => {

@@ -1,5 +1,5 @@
 //! Descriptors across `exec`: handing chosen ones down at fixed numbers, closing all others,
-//! and picking them up on the other side. The only unsafe code of the runner.
+//! and picking them up on the other side. Unsafe code of the runner is here and in `broker_streams`.
 
 use std::{
     io,

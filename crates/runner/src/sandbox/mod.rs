@@ -1,6 +1,7 @@
 //! The walls around one agent: which processes, files, sockets and system calls it can reach.
 //! Nothing here decides which tier a project may use, and nothing here lowers a tier by itself.
 
+mod broker_streams;
 mod bubblewrap;
 mod capabilities;
 mod cell;
@@ -12,6 +13,7 @@ pub mod inside;
 mod landlocked;
 mod limits;
 mod probe;
+mod socket_filter;
 mod syscalls;
 mod tier;
 mod toolchain;

@@ -178,16 +178,10 @@ async fn unix_sockets_of_the_host_are_out_of_reach() {
         let named = UnixListener::bind(&path).unwrap();
         nameless.set_nonblocking(true).unwrap();
         named.set_nonblocking(true).unwrap();
-        // Landlock knows path-named sockets only from ABI 9 on: the known gap of `restricted`.
-        let by_path = match tier {
-            Tier::Restricted => String::new(),
-            Tier::Sandboxed | Tier::Unsandboxed => {
-                format!("\"$HOLDPOINT_BIN\" reach unix {}", path.display())
-            }
-        };
-        let script = format!("\"$HOLDPOINT_BIN\" reach abstract {name}; {by_path}\ntrue");
+        let script =
+            format!("\"$HOLDPOINT_BIN\" reach abstract {name}; \"$HOLDPOINT_BIN\" reach unix {}\ntrue", path.display());
         let printed = place.shell(tier, &script).await;
-        assert!(!printed.is_empty() && printed.lines().all(|line| line.starts_with("error")));
+        assert_eq!(printed.lines().filter(|line| line.starts_with("error")).count(), 2, "{tier}: {printed}");
         for listener in [nameless, named] {
             assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
         }
@@ -269,6 +263,15 @@ async fn restricted_agents_cannot_make_a_socket_of_the_internet_or_signal_the_se
     let order = place.order(Tier::Restricted, &["perl", "-e", &script]);
     place.start(order).await.wait().await.unwrap();
     assert_eq!(place.output(), format!("{0} {0}\n", libc::EPERM));
+}
+
+#[tokio::test]
+async fn a_restricted_agent_reaches_the_broker_by_blocking_and_by_waiting_streams_many_times() {
+    let place = Place::new();
+    let script = "for n in 1 2 3 4 5 6 7 8; do \"$HOLDPOINT_BIN\" reach unix $HOLDPOINT_DOOR & done; wait; \
+                  \"$HOLDPOINT_BIN\" reach unix-waiting $HOLDPOINT_DOOR";
+    let printed = place.shell(Tier::Restricted, script).await;
+    assert_eq!(printed.lines().filter(|line| line.starts_with("HTTP/1.1 ")).count(), 9, "{printed}");
 }
 
 #[tokio::test]
