@@ -21,7 +21,7 @@ use crate::laid;
 use crate::models::{GrantLimits, Who};
 use crate::record;
 use crate::rounds::shorten;
-use crate::sandbox::{Limits, Tier, TierChoice};
+use crate::sandbox::{Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
 use crate::shim::{self, DOOR, HOLDPOINT, Input, Launch};
 use crate::trouble::Trouble;
@@ -248,13 +248,13 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
         spool: place.spool.clone(),
         workspace: place.workspace.clone(),
         session: place.session.clone(),
-        extra_ro: hands.mcp.readable(ROLE),
+        extra_ro: hands.isolation.readable(hands.mcp.readable(ROLE, hands.paths.home())),
         hide: vec![hands.paths.home().to_owned()],
         argv: Own::argv(HOLDPOINT, &session, DOOR),
         env: BTreeMap::new(),
         tier: TierChoice::Exactly(Tier::Sandboxed),
         grant,
-        limits: Limits::default(),
+        limits: hands.isolation.limits.clone(),
         program: hands.program.clone(),
         input: Input::Nonce,
     })

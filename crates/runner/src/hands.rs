@@ -38,7 +38,7 @@ pub struct HandsConfig {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
-    /// Which projects may run below the full sandbox.
+    /// Tiers, readable paths and limits.
     pub isolation: Isolation,
     /// How to open pull requests.
     pub forge: ForgeSettings,
@@ -68,7 +68,7 @@ pub struct Hands {
     pub(crate) models: Models,
     pub(crate) mcp: McpServers,
     pub(crate) direct: DirectAgents,
-    isolation: Isolation,
+    pub(crate) isolation: Isolation,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,

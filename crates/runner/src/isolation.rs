@@ -5,14 +5,18 @@ use std::path::{Path, PathBuf};
 
 use domain::{AgentProgram, Purpose};
 
-use crate::sandbox::{Probe, Tier, TierChoice, Unsupported, probe};
+use crate::sandbox::{Limits, Probe, Tier, TierChoice, Unsupported, probe};
 use crate::trouble::Trouble;
 
-/// Which projects may run below the full sandbox.
+/// What holds agents and checks, as the user set it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Isolation {
     /// Repositories that may fall to `restricted` where the full sandbox does not work.
     pub restricted: Vec<PathBuf>,
+    /// Paths that sandboxes show besides the system's own; one that is not there is left out.
+    pub readable: Vec<PathBuf>,
+    /// Caps of each attempt.
+    pub limits: Limits,
 }
 
 /// What a process must be able to do that not every tier has.
@@ -51,6 +55,11 @@ impl Isolation {
     fn choice(&self, project: &Path) -> TierChoice {
         let same = |path: &PathBuf| path == project || std::fs::canonicalize(path).is_ok_and(|path| path == project);
         if self.restricted.iter().any(same) { TierChoice::Best } else { TierChoice::Exactly(Tier::Sandboxed) }
+    }
+
+    /// What is shown beside the system's own: the user's paths, and those that this attempt needs.
+    pub(crate) fn readable(&self, more: Vec<PathBuf>) -> Vec<PathBuf> {
+        self.readable.iter().filter(|path| path.exists()).cloned().chain(more).collect()
     }
 
     /// The tier for a project's processes, tried out just now; a refusal says how to get it. Blocks for some tens of
@@ -93,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_hosted_program_and_a_terminal_are_refused_where_only_the_restricted_tier_works() {
-        let isolation = Isolation { restricted: vec!["/srv/named".into()] };
+        let isolation = Isolation { restricted: vec!["/srv/named".into()], ..Isolation::default() };
         let why = "is not installed (`bwrap` is not on the PATH)".to_owned();
         let here = Probe { bubblewrap: Works::No { why }, landlock: Works::Yes, seccomp: Works::Yes };
         let tier = |needs: &Needs| isolation.tier_among(Path::new("/srv/named"), needs, &here);
@@ -112,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_weaker_tier_is_only_for_projects_the_user_named() {
-        let isolation = Isolation { restricted: vec!["/srv/named".into()] };
+        let isolation = Isolation { restricted: vec!["/srv/named".into()], ..Isolation::default() };
         assert_eq!(isolation.choice(Path::new("/srv/named")), TierChoice::Best);
         for other in ["/srv/named/inner", "/srv", "/srv/other"] {
             assert_eq!(isolation.choice(Path::new(other)), TierChoice::Exactly(Tier::Sandboxed), "{other}");

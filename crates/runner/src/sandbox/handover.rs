@@ -49,6 +49,23 @@ pub(crate) fn close_on_exec(command: &mut Command) {
     }
 }
 
+/// Starts `command` in the control groups whose `cgroup.procs` these are. It is not started when it cannot be moved.
+pub(super) fn join_groups(command: &mut Command, files: Vec<OwnedFd>) {
+    // A process that writes 0 moves itself.
+    let child_side = move || {
+        for file in &files {
+            rustix::io::write(file, b"0")?;
+        }
+        Ok(())
+    };
+    #[expect(unsafe_code, reason = "the process is moved between fork and exec")]
+    // SAFETY: the closure makes only the system call write, which is async-signal-safe; it allocates
+    // nothing, and the vector it reads was made before the fork.
+    unsafe {
+        command.pre_exec(child_side);
+    }
+}
+
 /// Takes descriptor `number`, which the parent handed down. `None` when it is not open.
 /// Must be called once per number, before anything else is opened.
 pub(crate) fn take_inherited(number: RawFd) -> Option<OwnedFd> {

@@ -5,6 +5,7 @@ mod broker_streams;
 mod bubblewrap;
 mod capabilities;
 mod cell;
+mod cgroup;
 mod descendants;
 mod environment;
 mod forward;
@@ -13,16 +14,19 @@ pub mod inside;
 mod landlocked;
 mod limits;
 mod probe;
+mod readable;
 mod socket_filter;
 mod syscalls;
 mod tier;
 mod toolchain;
 
 pub use cell::{Cell, CellError, CellPlan, DOOR_SOCKET, Places};
+pub use cgroup::{Enforced, GroupLimits, group_limits};
 pub use limits::Limits;
 pub use probe::{Probe, Works, probe};
 pub use tier::{Tier, TierChoice, Unsupported};
 
+pub(crate) use cgroup::Groups;
 pub use descendants::Marker;
 pub(crate) use descendants::{end_descendants, marked_processes, start_time};
 pub(crate) use environment::for_shim;

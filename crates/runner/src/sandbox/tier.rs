@@ -28,7 +28,7 @@ pub enum Tier {
 
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Sandboxed => "sandboxed",
             Self::Restricted => "restricted",
             Self::Unsandboxed => "unsandboxed",

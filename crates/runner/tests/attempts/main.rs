@@ -6,6 +6,8 @@ mod crash;
 #[cfg(test)]
 mod escapes;
 #[cfg(test)]
+mod exhaustion;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
 mod scene;

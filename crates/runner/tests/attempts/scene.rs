@@ -47,7 +47,8 @@ impl Scene {
             fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         }
         let heard = Arc::new(AtomicUsize::new(0));
-        let name = format!("holdpoint-escapes-{}", std::process::id());
+        let own = place.root.path().file_name().unwrap().to_string_lossy().replace('.', "");
+        let name = format!("holdpoint-escapes-{own}");
         let nameless = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let socket = place.path("outside/tmux.sock");
         let named = UnixListener::bind(&socket).unwrap();
@@ -59,8 +60,8 @@ impl Scene {
         datagrams.set_nonblocking(true).unwrap();
         udp.set_nonblocking(true).unwrap();
         let neighbour = neighbour();
-        let (terminal, memory) = (Terminal::new(), Memory::new());
-        let usr_canary = PathBuf::from(format!("/usr/local/holdpoint-canary-{}", std::process::id()));
+        let (terminal, memory) = (Terminal::new(), Memory::new(&own));
+        let usr_canary = PathBuf::from(format!("/usr/local/holdpoint-canary-{own}"));
         let text = |path: PathBuf| path.display().to_string();
         let targets = [
             ("OUTSIDE", text(place.path("outside"))),
@@ -191,11 +192,11 @@ struct Memory {
 
 impl Memory {
     #[expect(unsafe_code, reason = "there is no safe wrapper among our dependencies")]
-    fn new() -> Self {
+    fn new(own: &str) -> Self {
         // SAFETY: makes a segment; no memory of this process is touched.
         let id = unsafe { libc::shmget(libc::IPC_PRIVATE, 4096, libc::IPC_CREAT | 0o600) };
         assert!(id >= 0);
-        let file = PathBuf::from(format!("/dev/shm/holdpoint-escapes-{}", std::process::id()));
+        let file = PathBuf::from(format!("/dev/shm/holdpoint-escapes-{own}"));
         fs::write(&file, "SECRET").unwrap();
         Self { id, file }
     }

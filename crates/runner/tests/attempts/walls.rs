@@ -315,3 +315,43 @@ async fn the_binary_can_be_named_in_arguments_before_the_tier_is_known() {
         assert!(place.output().starts_with("HTTP/1.1 "), "{tier}");
     }
 }
+
+#[tokio::test]
+async fn a_path_that_was_named_is_readable_and_nothing_beside_it() {
+    for tier in HOLDING {
+        let place = Place::new();
+        fs::create_dir(place.path("outside/named")).unwrap();
+        fs::write(place.path("outside/named/file"), "shown\n").unwrap();
+        let script = format!(
+            "cat {0}/named/file; cat {0}/private; (echo x > {0}/named/new) 2>/dev/null; true",
+            place.path("outside").display()
+        );
+        let mut order = place.order(tier, &["sh", "-c", &script]);
+        order.extra_ro = vec![place.path("outside/named")];
+        place.start(order).await.wait().await.unwrap();
+        assert_eq!(place.output(), "shown\n", "{tier}: {}", place.errors());
+        assert!(!place.path("outside/named/new").exists(), "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn usual_programs_work_with_what_is_shown() {
+    const SCRIPT: &str = r#"
+        try() { if command -v "$1" >/dev/null; then shift; out=$("$@" 2>&1) && echo ok || echo "failed: $* $out"; fi; }
+        try id id -un
+        try sort sh -c 'seq 9999 | sort -R -S 64k | tail -1'
+        try git sh -c 'git init -q r && cd r && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x && git log'
+        try cc sh -c 'echo "int main(void) { return 0; }" > a.c && cc a.c -o a && ./a'
+        try perl perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die $!; print "x"'
+        try python3 python3 -c 'import ssl, json, subprocess, tempfile; subprocess.run(["true"], check=True); tempfile.TemporaryFile()'
+        try node node -e 'require("child_process").execSync("true"); require("fs").readFileSync("/etc/passwd")'
+        try cargo cargo --version
+        try tar sh -c 'tar cf - a.c | tar tf -'
+        date +%Z >/dev/null && echo ok"#;
+    for tier in HOLDING {
+        let place = Place::new();
+        let printed = place.shell(tier, SCRIPT).await;
+        assert!(printed.lines().all(|line| line == "ok"), "{tier}: {printed}");
+        assert!(printed.lines().count() >= 3, "{tier}: {printed}");
+    }
+}
