@@ -7,7 +7,7 @@ YES ?=
 DASHBOARD := apps/web/dist/index.html
 DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help hostile demo test check crash faults powercut bench search setup sim fmt bench-live bench-web bench-index bench-broker mcp-conformance agents fuzz web web-test security-test api-test
+.PHONY: help hostile demo test check crash faults powercut bench search setup sim fmt bench-live bench-web bench-index bench-broker sandbox mcp-conformance agents fuzz web web-test security-test api-test
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,6 +36,10 @@ crash: setup ## Kill the server at every boundary of every scenario
 hostile: setup ## Attacks on session folders, verdicts, git, the broker and the server, each through the code it was aimed at
 	$(CARGO) build --locked --package holdpoint
 	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | binary(git_tricks) | test(changed_tests::) | test(memory::) | test(landing::) | test(abandoned::) | test(request_filter) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
+
+sandbox: setup ## Escapes from inside each tier of the sandbox, and its limits: what is denied, contained or a known gap
+	$(CARGO) build --locked --package runner --examples
+	$(CARGO) nextest run --locked --package runner --test attempts --no-capture -E 'test(escapes::) | test(walls::) | test(exhaustion::)'
 
 faults: setup ## Let every git call, then system calls on every file of the data directory, fail once; PLAYBOOK=task STEP=5 CALLS=200 for a part
 	$(CARGO) build --locked --package holdpoint --package tests --bins

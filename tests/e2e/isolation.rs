@@ -84,3 +84,26 @@ async fn without_bubblewrap_no_agent_is_started_and_the_hold_says_how_to_get_it(
     assert_eq!((&done["status"], &done["tier"]), (&json!("completed"), &json!("restricted")), "{done}");
     product.stop().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_hosted_program_is_refused_in_the_restricted_tier_with_why_and_how_to_get_the_full_one() {
+    let world = World::new(STORY).unwrap();
+    let environment = without_bubblewrap(world.outside());
+    let config = format!(
+        "restricted_projects = [\"{}\"]\n[agents]\nplanner = \"command:sh -c true\"\n",
+        world.repository().display()
+    );
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), config).unwrap();
+    let product = Product::start(&world.home(), &environment).await.unwrap();
+    let body = json!({
+        "project": world.repository(), "request": "Leave a note", "models": {"*": "scripted/story"},
+        "trust": {"planning": "auto", "implementation": "auto", "fixes": "auto"}, "push": false,
+    });
+    let run = product.run(None, &body).await.unwrap();
+    let held = product.until(run["id"].as_str().unwrap(), stands).await.unwrap();
+    let summary = held["hold"]["summary"].as_str().unwrap_or_default();
+    assert!(summary.contains("nothing was started") && summary.contains("has no sockets"), "{held}");
+    assert!(summary.contains("apt install bubblewrap") && summary.contains("own agent"), "{summary}");
+    product.stop().await.unwrap();
+}

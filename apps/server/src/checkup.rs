@@ -1,10 +1,10 @@
 //! What is there, what is missing, what to do about it. Looks at this machine only; changes nothing.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use runner::sandbox::Tier;
+use runner::sandbox::{Enforced, GroupLimits, Limits, Tier, group_limits};
 use wire::{FindingState, FindingView};
 
 use crate::Told;
@@ -19,6 +19,8 @@ pub fn findings(home: &Path, told: &Told) -> Vec<FindingView> {
         git(program_version("git")),
         bubblewrap(program_version("bwrap")),
         sandbox(),
+        readable(&told.readable),
+        limits(group_limits(&Limits::default())),
         keys(&told.keys),
     ]
 }
@@ -86,7 +88,13 @@ fn clones_safely(version: &str) -> bool {
 }
 
 fn bubblewrap(version: Option<String>) -> FindingView {
+    const FIRST: (u32, u32) = (0, 8);
     match version {
+        Some(version) if version_numbers(&version).is_some_and(|numbers| numbers < FIRST) => warning(
+            "bwrap",
+            format!("{version} is too old: it cannot forbid namespaces inside"),
+            "install bubblewrap 0.8 or newer (Debian 12, Ubuntu 24.04, Fedora 38 have it)",
+        ),
         Some(version) => good("bwrap", version),
         None => warning("bwrap", "not found: no agent is started without it", "install bubblewrap"),
     }
@@ -102,6 +110,41 @@ fn sandbox() -> FindingView {
             let fix = probe.fix().unwrap_or_else(|| "install bubblewrap 0.8 or newer".to_owned());
             warning("sandbox", format!("the full sandbox does not work, so no agent is started ({state})"), fix)
         }
+    }
+}
+
+/// What sandboxes show besides the system's own programs, toolchains and the workspace.
+fn readable(paths: &[PathBuf]) -> FindingView {
+    let text = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+        paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let gone = text(&mut paths.iter().filter(|path| !path.exists()));
+    match (paths.is_empty(), gone.is_empty()) {
+        (true, _) => good("readable", "the system's programs, toolchains and the workspace; nothing else"),
+        (false, true) => good("readable", format!("besides the system's programs: {}", text(&mut paths.iter()))),
+        (false, false) => warning(
+            "readable",
+            format!("{gone} is not there, so no agent sees it"),
+            "correct `readable_paths` in config.toml",
+        ),
+    }
+}
+
+/// Which limits of all processes of an attempt together hold on this machine.
+fn limits(found: GroupLimits) -> FindingView {
+    let word = |enforced| match enforced {
+        Enforced::Enforced => "enforced",
+        Enforced::Unavailable => "unavailable",
+    };
+    let value = format!("memory {}; processes {}; disk enforced", word(found.memory), word(found.processes));
+    match (found.memory, found.processes) {
+        (Enforced::Enforced, Enforced::Enforced) => good("limits", value),
+        (_, _) => warning(
+            "limits",
+            value,
+            "let the server make control groups: run it in a systemd user session (`systemd-run --user --scope -p \
+             Delegate=yes holdpoint serve`), or delegate memory and pids to its container",
+        ),
     }
 }
 
@@ -144,6 +187,17 @@ mod tests {
         for patched in ["2.43.7", "2.50.1", "2.51.0", "3.0.0"] {
             assert_eq!(git(Some(format!("git version {patched}"))).state, FindingState::Good, "{patched}");
         }
+    }
+
+    #[test]
+    fn an_old_bubblewrap_and_a_readable_path_that_is_gone_are_warned_of() {
+        assert_eq!(bubblewrap(Some("bubblewrap 0.8.0".to_owned())).state, FindingState::Good);
+        let old = bubblewrap(Some("bubblewrap 0.4.1".to_owned()));
+        assert!(old.state == FindingState::Warning && old.fix.unwrap().contains("0.8"));
+        assert_eq!(readable(&[]).state, FindingState::Good);
+        assert_eq!(readable(&[PathBuf::from("/usr")]).state, FindingState::Good);
+        let gone = readable(&[PathBuf::from("/usr"), PathBuf::from("/no/such")]);
+        assert!(gone.state == FindingState::Warning && gone.value.starts_with("/no/such"), "{}", gone.value);
     }
 
     #[test]

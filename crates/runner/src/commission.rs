@@ -1,7 +1,7 @@
 //! What an agent is given: its workspace, its job's file, its launch.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use domain::{AgentProgram, AgentTask, Purpose, Reach};
 use drivers::{JOB_FILE, Way};
@@ -12,12 +12,14 @@ use crate::dir_fd::Dir;
 use crate::direct::Direct;
 use crate::git;
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::judge_workspace;
 use crate::laid;
 use crate::models::GrantLimits;
 use crate::paths::Paths;
+use crate::program_paths;
 use crate::repos::{Repos, to_git};
-use crate::sandbox::{Limits, TierChoice};
+use crate::sandbox::TierChoice;
 use crate::shim::{BROKER_URL, DOOR, HOLDPOINT, Input, Launch};
 use crate::strangers;
 use crate::task_file;
@@ -25,7 +27,8 @@ use crate::trouble::{Prospect, Trouble};
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
+    let needs = Needs::of(&job.run.program(&task.session.role), &task.purpose);
+    let tier = hands.tier(Path::new(&job.run.opened().project), needs).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
     let (web_search, doors) = (hands.models.search.is_some(), hands.models.doors());
     let embeddings = hands.models.embeddings.as_ref().map(ToString::to_string);
@@ -129,11 +132,14 @@ fn launch(
     }
     let session = hands.paths.session(&run.id, &task.session);
     let session_text = session.display().to_string();
+    let program = run.program(&task.session.role);
+    let mut shown = servers.readable(&task.session.role, hands.paths.home());
+    shown.extend(own_program(&program, hands.paths.home()));
     Ok(Launch {
         spool: hands.paths.spool(&job.id, None),
         workspace: hands.paths.workspace(&run.id),
         session,
-        extra_ro: servers.readable(&task.session.role),
+        extra_ro: hands.isolation.readable(shown),
         hide: vec![hands.paths.home().to_owned()],
         argv: match task.purpose {
             Purpose::Sit => drivers::Own::sitting(HOLDPOINT, &session_text, DOOR),
@@ -141,10 +147,10 @@ fn launch(
                 drivers::Own::argv(HOLDPOINT, &session_text, DOOR)
             }
         },
-        env: variables(&run.program(&task.session.role), direct),
+        env: variables(&program, direct),
         tier,
         grant,
-        limits: Limits::default(),
+        limits: hands.isolation.limits.clone(),
         program: hands.program.clone(),
         input: match task.purpose {
             Purpose::Sit => Input::Nothing,
@@ -153,7 +159,22 @@ fn launch(
     })
 }
 
-/// Another program reaches its model only over TCP; where there is none it is not started.
+/// A program that the user named by its path lies where sandboxes show nothing.
+fn own_program(program: &AgentProgram, data: &Path) -> Vec<PathBuf> {
+    match program {
+        AgentProgram::Acp(command) | AgentProgram::Command(command) => {
+            program_paths::folders(command.split_whitespace(), data)
+        }
+        AgentProgram::Own
+        | AgentProgram::Claude
+        | AgentProgram::Codex
+        | AgentProgram::Gemini
+        | AgentProgram::Opencode
+        | AgentProgram::CodexExec => Vec::new(),
+    }
+}
+
+/// Another program reaches its model only over TCP, which `Needs` has asked for.
 fn variables(program: &AgentProgram, direct: Option<&Direct>) -> BTreeMap<String, String> {
     match program {
         AgentProgram::Own => BTreeMap::new(),

@@ -16,11 +16,12 @@ use crate::dir_fd::Dir;
 use crate::effects::run_agent::was_killed;
 use crate::git::{self, PrivateRepo, UserRepo};
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::laid;
 use crate::models::{GrantLimits, Who};
 use crate::record;
 use crate::rounds::shorten;
-use crate::sandbox::{Limits, Tier, TierChoice};
+use crate::sandbox::{Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
 use crate::shim::{self, DOOR, HOLDPOINT, Input, Launch};
 use crate::trouble::Trouble;
@@ -154,7 +155,7 @@ fn tell(scribe: &mut Scribe, watch: &Watch, lines: Vec<String>) {
 }
 
 async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(&talk.project).await?;
+    let tier = hands.tier(&talk.project, Needs::Nothing).await?;
     let (paths, session, workspace, inner) =
         (hands.paths.clone(), place.session.clone(), place.workspace.clone(), talk.clone());
     let (web_search, doors, mcp) = (hands.models.search.is_some(), hands.models.doors(), hands.mcp.offered(ROLE));
@@ -247,13 +248,13 @@ fn launch(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Trouble> 
         spool: place.spool.clone(),
         workspace: place.workspace.clone(),
         session: place.session.clone(),
-        extra_ro: hands.mcp.readable(ROLE),
+        extra_ro: hands.isolation.readable(hands.mcp.readable(ROLE, hands.paths.home())),
         hide: vec![hands.paths.home().to_owned()],
         argv: Own::argv(HOLDPOINT, &session, DOOR),
         env: BTreeMap::new(),
         tier: TierChoice::Exactly(Tier::Sandboxed),
         grant,
-        limits: Limits::default(),
+        limits: hands.isolation.limits.clone(),
         program: hands.program.clone(),
         input: Input::Nonce,
     })

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedMutexGuard, broadcast};
 use crate::direct::DirectAgents;
 use crate::effects;
 use crate::git;
-use crate::isolation::Isolation;
+use crate::isolation::{Isolation, Needs};
 use crate::kept;
 use crate::mcp::McpServers;
 use crate::models::Models;
@@ -38,7 +38,7 @@ pub struct HandsConfig {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
-    /// Which projects may run below the full sandbox.
+    /// Tiers, readable paths and limits.
     pub isolation: Isolation,
     /// How to open pull requests.
     pub forge: ForgeSettings,
@@ -68,7 +68,7 @@ pub struct Hands {
     pub(crate) models: Models,
     pub(crate) mcp: McpServers,
     pub(crate) direct: DirectAgents,
-    isolation: Isolation,
+    pub(crate) isolation: Isolation,
     pub(crate) forge: ForgeSettings,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
@@ -106,9 +106,9 @@ impl Hands {
     }
 
     /// The tier for processes that work on a project; refused where the machine cannot hold them as it must.
-    pub(crate) async fn tier(&self, project: &Path) -> Result<TierChoice, Trouble> {
+    pub(crate) async fn tier(&self, project: &Path, needs: Needs) -> Result<TierChoice, Trouble> {
         let (isolation, project) = (self.isolation.clone(), project.to_owned());
-        let tried = tokio::task::spawn_blocking(move || isolation.tier(&project)).await;
+        let tried = tokio::task::spawn_blocking(move || isolation.tier(&project, &needs)).await;
         tried.unwrap_or_else(|join| Err(Trouble::new(format!("trying the sandbox ended early: {join}"))))
     }
 

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::durable;
 use crate::paths::Paths;
 use crate::repos::wished_at;
-use crate::shim::Seen;
 use crate::shim::client::Attempt;
+use crate::shim::{Exit, How, Seen};
 use crate::trouble::Trouble;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -52,8 +52,12 @@ pub(crate) fn keep(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Tro
     if let Some(taken) = read(paths, job)?.filter(|kept| kept.taken_by == Some(job.id.number)) {
         return write(paths, job, &Kept { taken_by: None, ..taken });
     }
-    if !spool.exists() || !matches!(Attempt::of_spool(&spool).look()?, Seen::Exited(_)) {
-        return Ok(());
+    let ended = spool.exists().then(|| Attempt::of_spool(&spool).look()).transpose()?;
+    match ended {
+        // One that filled the disk was stopped, and what it left is removed: it works again.
+        Some(Seen::Exited(Exit { exit: How::DiskQuota(_), .. })) => return Ok(()),
+        Some(Seen::Exited(_)) => {}
+        Some(Seen::NeverStarted | Seen::Running | Seen::Lost) | None => return Ok(()),
     }
     let (number, wished_at) = (job.id.number, wished_at(&job.run, &job.id));
     let said = Said::to(&job.run, &task.session.role);

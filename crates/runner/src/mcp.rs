@@ -2,11 +2,13 @@
 //! Never takes one from a repository.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use broker::{McpGrant, McpReach, Secret};
 use domain::Reach;
 use drivers::{McpServer, McpVariables, McpWay};
+
+use crate::program_paths;
 
 /// All of them. `Debug` shows no secret.
 #[derive(Debug, Clone, Default)]
@@ -112,13 +114,20 @@ impl McpServers {
         self.of(role).map(McpSettings::grant).collect()
     }
 
-    /// What its sandbox shows besides. A folder that is not there is no reason to start no agent.
-    pub(crate) fn readable(&self, role: &str) -> Vec<PathBuf> {
-        let read = self.of(role).flat_map(|server| match &server.way {
-            McpSource::Process { read, .. } => read.as_slice(),
-            McpSource::Http { .. } => &[],
-        });
-        read.filter(|path| path.exists()).cloned().collect()
+    /// What its sandbox shows besides: what a server reads, and the folder of its program. A folder that is not there is
+    /// no reason to start no agent.
+    pub(crate) fn readable(&self, role: &str, data: &Path) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for server in self.of(role) {
+            match &server.way {
+                McpSource::Process { command, read, .. } => {
+                    paths.extend(read.iter().filter(|path| path.exists()).cloned());
+                    paths.extend(program_paths::folders(command.iter().map(String::as_str), data));
+                }
+                McpSource::Http { .. } => {}
+            }
+        }
+        paths
     }
 
     /// Whether programs that are not ours run beside the agent of a role.
@@ -178,7 +187,7 @@ mod tests {
         assert_eq!(names("implementer"), ["local", "docs"]);
         assert_eq!((names("planner"), names("reviewer")), (vec!["docs".to_owned()], Vec::new()));
         assert_eq!(servers.granted("planner").len(), 1);
-        assert_eq!(servers.readable("implementer"), [PathBuf::from("/usr")]);
+        assert_eq!(servers.readable("implementer", Path::new("/data")), [PathBuf::from("/usr")]);
         assert!(servers.has_processes("implementer") && !servers.has_processes("planner"));
         let job = serde_json::to_string(&servers.offered("implementer")).unwrap();
         assert!(!job.contains("s3cret") && !job.contains("x.example"), "{job}");

@@ -1,10 +1,11 @@
-//! When a queued run is let in: from the environment, then the user's `config.toml`, then the default.
+//! When a queued run is let in, and how much one attempt may use: from the environment, then the user's `config.toml`, then the default.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 use engine::EntryRule;
+use runner::sandbox::Limits;
 
 use super::SettingsError;
 use super::environment::{get, refuse};
@@ -27,6 +28,26 @@ pub(super) fn entry(
     let own = self::own(user.max_waiting_reviews, "max_waiting_reviews", WAITING, path)?;
     rule.waiting = said.or(own).unwrap_or(rule.waiting);
     Ok(rule)
+}
+
+/// GiB.
+const SIZE: RangeInclusive<u32> = 1..=65_536;
+
+pub(super) fn attempt(
+    environment: &BTreeMap<String, String>,
+    user: &UserFile,
+    path: &Path,
+) -> Result<Limits, SettingsError> {
+    let bytes = |variable: &str, value: Option<u32>, key: &str| -> Result<Option<u64>, SettingsError> {
+        let own = own(value, key, SIZE, path)?;
+        Ok(said(environment, variable, SIZE)?.or(own).map(|gib| u64::from(gib) << 30))
+    };
+    let mut limits = Limits::default();
+    let disk = bytes("HOLDPOINT_AGENT_DISK_GIB", user.agent_disk_gib, "agent_disk_gib")?;
+    let memory = bytes("HOLDPOINT_AGENT_MEMORY_GIB", user.agent_memory_gib, "agent_memory_gib")?;
+    limits.disk_bytes = disk.unwrap_or(limits.disk_bytes);
+    limits.memory_bytes = memory.or(limits.memory_bytes);
+    Ok(limits)
 }
 
 fn said(

@@ -3,6 +3,7 @@
 
 mod direct;
 mod environment;
+mod isolation;
 mod limits;
 mod mcp;
 mod notify;
@@ -44,7 +45,7 @@ pub struct Setup {
     pub mcp: McpServers,
     /// Programs that use their own login.
     pub direct: DirectAgents,
-    /// Projects that may run below the full sandbox.
+    /// What holds agents: tiers, readable paths, limits.
     pub isolation: runner::Isolation,
     /// Every setting with where it came from.
     pub told: Told,
@@ -143,7 +144,7 @@ impl Setup {
         let direct = direct::agents(user.direct(), &user.text, environment, &path)?;
         let notify = notify::notify(&user.notify, &user.text, environment, &path)?;
         let keys = providers::keys(environment, &user.providers);
-        let isolation = user.isolation(&path)?;
+        let isolation = isolation::isolation(environment, &user, home, &path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
         let prices = prices(&home.join("prices.toml"))?;
@@ -257,6 +258,20 @@ mod tests {
     }
 
     #[test]
+    fn an_attempts_limits_come_from_the_environment_then_the_file_then_the_default() {
+        let home = tempfile::tempdir().unwrap();
+        let read = |said: &[(&str, &str)]| Setup::read(home.path(), &environment(said)).unwrap().isolation.limits;
+        assert_eq!(read(&[]), runner::sandbox::Limits::default());
+        std::fs::write(home.path().join("config.toml"), "agent_disk_gib = 2\nagent_memory_gib = 3\n").unwrap();
+        let own = read(&[]);
+        assert_eq!((own.disk_bytes, own.memory_bytes), (2 << 30, Some(3 << 30)));
+        assert_eq!(read(&[("HOLDPOINT_AGENT_DISK_GIB", "7")]).disk_bytes, 7 << 30);
+        assert_eq!(read(&[("HOLDPOINT_AGENT_MEMORY_GIB", "8")]).memory_bytes, Some(8 << 30));
+        check_refused("agent_disk_gib = 0\n", &[], "agent_disk_gib is 0");
+        check_refused("", &[("HOLDPOINT_AGENT_MEMORY_GIB", "much")], "HOLDPOINT_AGENT_MEMORY_GIB");
+    }
+
+    #[test]
     fn a_web_search_is_off_unless_the_users_file_names_one() {
         let home = tempfile::tempdir().unwrap();
         let read = |file: &str, said: &[(&str, &str)]| {
@@ -300,6 +315,17 @@ mod tests {
         let setup = Setup::read(home.path(), &environment(&[])).unwrap();
         assert_eq!(setup.isolation.restricted, [PathBuf::from("/srv/shop")]);
         check_refused("restricted_projects = [\"shop\"]\n", &[], "restricted_projects");
+    }
+
+    #[test]
+    fn sandboxes_show_more_only_where_the_users_file_says_so() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("config.toml"), "readable_paths = [\"/srv/toolchain\"]\n").unwrap();
+        let setup = Setup::read(home.path(), &environment(&[])).unwrap();
+        assert_eq!(setup.isolation.readable, [PathBuf::from("/srv/toolchain")]);
+        assert_eq!(setup.told.readable, [PathBuf::from("/srv/toolchain")]);
+        check_refused("readable_paths = [\"/home/ada\"]\n", &[], "readable_paths");
+        check_refused("readable_paths = [\"/people/ada\"]\n", &[("HOME", "/people/ada")], "is or holds a home");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Only tells; what follows from them is read elsewhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 use wire::SettingView;
@@ -16,6 +16,8 @@ pub struct Told {
     pub settings: Vec<SettingView>,
     /// Variables with a provider's key that are set; only their names.
     pub keys: Vec<&'static str>,
+    /// Paths that sandboxes show besides the system's own.
+    pub readable: Vec<PathBuf>,
 }
 
 /// Only whether they are there is ever told.
@@ -35,12 +37,14 @@ impl Told {
         let file = read_file(&home.join("config.toml"))?;
         let variable = |name: &str| environment::get(environment, name).map(str::to_owned);
         let keys = KEYS.into_iter().filter(|name| variable(name).is_some()).collect();
-        Ok(Self { settings: all(variable, &file), keys })
+        let readable = file.get("readable_paths").and_then(Value::as_array).into_iter().flatten();
+        let readable = readable.filter_map(Value::as_str).map(PathBuf::from).collect();
+        Ok(Self { settings: all(variable, &file), keys, readable })
     }
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
-const KNOWN: [(&str, &str, &str); 24] = [
+const KNOWN: [(&str, &str, &str); 28] = [
     ("ORCHESTRATOR_PORT", "", "any free port"),
     ("DATABASE_URL", "", "SQLite in the data directory"),
     ("DEFAULT_PLANNER_MODEL", "models.planner", ""),
@@ -50,6 +54,10 @@ const KNOWN: [(&str, &str, &str); 24] = [
     ("DEFAULT_AUTO_MERGE", "auto_merge", "false"),
     ("MAX_CONCURRENT_RUNS_PER_USER", "max_concurrent_runs_per_user", "5"),
     ("HOLDPOINT_MAX_WAITING_REVIEWS", "max_waiting_reviews", "20"),
+    ("HOLDPOINT_AGENT_DISK_GIB", "agent_disk_gib", "10"),
+    ("HOLDPOINT_AGENT_MEMORY_GIB", "agent_memory_gib", "three quarters of the machine's"),
+    ("readable_paths", "readable_paths", "none"),
+    ("restricted_projects", "restricted_projects", "none"),
     ("ENABLE_AUTO_RETRY", "", ""),
     ("ENABLE_VALIDATION_DRIFT_DETECTION", "", ""),
     ("ANTHROPIC_BASE_URL", "providers.anthropic.base_url", ""),

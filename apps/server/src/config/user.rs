@@ -39,7 +39,13 @@ pub(super) struct UserFile {
     /// `search`, `mcp:NAME`, an address and what lies beneath it, or `*`.
     trusted_sources: Vec<String>,
     /// Repositories whose agents may run in the `restricted` tier where the full sandbox does not work.
-    restricted_projects: Vec<PathBuf>,
+    pub(super) restricted_projects: Vec<PathBuf>,
+    /// Files and folders that sandboxes show besides the system's own.
+    pub(super) readable_paths: Vec<PathBuf>,
+    /// GiB that one attempt may add to its workspace and keep in its session folder.
+    pub(super) agent_disk_gib: Option<u32>,
+    /// GiB of memory of all processes of one attempt, where a cgroup can be made.
+    pub(super) agent_memory_gib: Option<u32>,
     agents_token: AgentsTokenFile,
     /// Days after a run's end for which its session folders are kept; 0 for ever.
     pub(super) keep_sessions_days: Option<u32>,
@@ -167,14 +173,6 @@ pub(super) fn read(path: &Path) -> Result<UserFile, SettingsError> {
 }
 
 impl UserFile {
-    pub(super) fn isolation(&self, path: &Path) -> Result<runner::Isolation, SettingsError> {
-        if let Some(odd) = self.restricted_projects.iter().find(|project| !project.is_absolute()) {
-            let reason = format!("restricted_projects: `{}` is not an absolute path", odd.display());
-            return Err(SettingsError::File { path: path.to_owned(), reason });
-        }
-        Ok(runner::Isolation { restricted: self.restricted_projects.clone() })
-    }
-
     pub(super) fn defaults(&self, path: &Path) -> Result<Defaults, SettingsError> {
         let refuse = |reason: String| SettingsError::File { path: path.to_owned(), reason };
         let mut defaults = Defaults {

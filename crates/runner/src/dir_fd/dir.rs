@@ -38,6 +38,10 @@ impl Dir {
         Ok(Self(fd))
     }
 
+    pub(super) fn from_handle(handle: OwnedFd) -> Self {
+        Self(handle)
+    }
+
     /// Opens a sub-directory, giving its owner access if the mode took it away.
     pub(crate) fn sub(&self, name: &[u8]) -> io::Result<Self> {
         let open = || openat(&self.0, os(name), directory_flags(), Mode::empty());

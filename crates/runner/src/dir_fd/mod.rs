@@ -3,6 +3,7 @@
 
 mod dir;
 mod file;
+mod usage;
 
 pub(crate) use dir::{Dir, Kind};
 pub(crate) use file::{FileError, read_trusted};

@@ -12,8 +12,9 @@ use crate::commission::PrepareError;
 use crate::dir_fd::{Dir, FileError};
 use crate::git;
 use crate::hands::Hands;
+use crate::isolation::Needs;
 use crate::repos::{Repos, to_git};
-use crate::sandbox::{Limits, Tier, TierChoice};
+use crate::sandbox::{Tier, TierChoice};
 use crate::shim::client::{Ended, start_or_adopt};
 use crate::shim::{How, Input, Launch};
 use crate::trouble::Trouble;
@@ -81,6 +82,7 @@ async fn run_check(
         Err(_) => attempt.stop().await?,
     };
     boundary("check.after");
+    let mut filled = String::new();
     let exit = match &ended {
         Ended::Lost => {
             // A check costs nothing and may be run again: its next try begins anew.
@@ -91,12 +93,16 @@ async fn run_check(
         Ended::Exited(exit) => match &exit.exit {
             How::Code(code) => Some(*code),
             How::Signal(_) | How::Stopped => None,
+            How::DiskQuota(what) => {
+                filled = format!("\n[the check was stopped: {what}]");
+                None
+            }
             How::LaunchFailed(message) => {
                 return Err(Trouble::new(format!("the check `{}` could not be started: {message}", check.name)));
             }
         },
     };
-    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool))).await?;
+    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool))).await? + &filled;
     Ok(CheckResult { name: check.name.clone(), command: check.command.clone(), exit, tail })
 }
 
@@ -107,7 +113,7 @@ async fn prepare(
     check: &Check,
     (part, found): (usize, Ground),
 ) -> Result<Launch, PrepareError> {
-    let tier = hands.tier(Path::new(&job.run.opened().project)).await?;
+    let tier = hands.tier(Path::new(&job.run.opened().project), Needs::Nothing).await?;
     let ground = hands.paths.proving_ground(&job.id);
     let home = hands.paths.spool(&job.id, Some(part)).join("home");
     let (paths, inner, commit, place, made) =
@@ -131,13 +137,13 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
         spool: hands.paths.spool(effect, Some(part)),
         workspace: ground.to_owned(),
         session: home.to_owned(),
-        extra_ro: Vec::new(),
+        extra_ro: hands.isolation.readable(Vec::new()),
         hide: vec![hands.paths.home().to_owned()],
         argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), command],
         env: BTreeMap::new(),
         tier: TierChoice::Exactly(Tier::Sandboxed),
         grant: crate::models::nothing(effect),
-        limits: Limits::default(),
+        limits: hands.isolation.limits.clone(),
         program: hands.program.clone(),
         input: Input::Nothing,
     }

@@ -13,6 +13,7 @@ use crate::brief;
 use crate::carry;
 use crate::commission;
 use crate::dir_fd::{Dir, FileError};
+use crate::disk_quota;
 use crate::git;
 use crate::hand_in;
 use crate::hands::Hands;
@@ -22,7 +23,7 @@ use crate::laid::{self, Beside};
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
 use crate::shim::client::{Ended, start_or_adopt};
-use crate::shim::{self, How};
+use crate::shim::{self, Exit, How};
 use crate::task_file;
 use crate::trouble::Trouble;
 
@@ -41,6 +42,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     let ended = attempt::follow(hands, job, task, &spool, &attempt).await?;
     take_login_back(hands, job).await?;
     note_end(hands, job, &task.session).await?;
+    if let Ended::Exited(Exit { exit: How::DiskQuota(what), .. }) = &ended {
+        return Err(disk_quota::stopped(hands, job, task, what).await?);
+    }
     let tier = attempt.marker()?.map(|marker| marker.tier.to_string());
     if task.purpose == Purpose::Sit {
         return left(hands, job, task, &spool, &ended, tier).await;
@@ -198,7 +202,7 @@ pub(crate) fn was_killed(ended: &Ended) -> bool {
     match ended {
         Ended::Lost => true,
         Ended::Exited(exit) => match exit.exit {
-            How::Signal(_) => true,
+            How::Signal(_) | How::DiskQuota(_) => true,
             How::Code(_) | How::Stopped | How::LaunchFailed(_) => false,
         },
     }
@@ -259,6 +263,7 @@ fn words_at_end(ended: &Ended, spool: &Path) -> String {
             How::Signal(signal) => format!("was ended by signal {signal}"),
             How::Stopped => "was stopped".to_owned(),
             How::LaunchFailed(message) => return format!("it could not be started: {message}"),
+            How::DiskQuota(what) => return format!("it was stopped: {what}"),
         },
     };
     // One that complained of nothing has no file.

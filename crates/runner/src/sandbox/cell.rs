@@ -17,6 +17,8 @@ use super::{
     inside::Orders,
     landlocked::{Paths, all_but},
     limits::Limits,
+    readable::{self, Shown},
+    socket_filter::BROKER_ADDRESS,
     tier::Tier,
     toolchain::{self, Toolchain},
 };
@@ -60,7 +62,9 @@ pub struct Cell {
     pub(super) door: PathBuf,
     pub(super) program: PathBuf,
     pub(super) extra_ro: Vec<PathBuf>,
-    /// Replaced by emptiness, in the order given; nothing in it lies below another.
+    /// What of the system is shown.
+    pub(super) shown: Vec<Shown>,
+    /// Never shown, also where it lies within what is; nothing in it lies below another.
     pub(super) hidden: Vec<PathBuf>,
     pub(super) limits: Limits,
     pub(super) marker: Marker,
@@ -116,6 +120,7 @@ impl Cell {
             door: resolve(plan.door)?,
             program: resolve(plan.program)?,
             extra_ro,
+            shown: readable::system(),
             hidden,
             limits: plan.limits,
             marker: plan.marker,
@@ -136,7 +141,10 @@ impl Cell {
                 door: Path::new(DOOR_INSIDE).join(DOOR_SOCKET),
                 broker_url: Some(url(PORT_INSIDE)),
             },
-            Tier::Restricted | Tier::Unsandboxed => {
+            Tier::Restricted => {
+                Places { holdpoint: self.program.clone(), door: BROKER_ADDRESS.into(), broker_url: None }
+            }
+            Tier::Unsandboxed => {
                 Places { holdpoint: self.program.clone(), door: self.door.join(DOOR_SOCKET), broker_url: port.map(url) }
             }
         }
@@ -192,24 +200,28 @@ impl Cell {
             Tier::Sandboxed => Some(PORT_INSIDE),
             Tier::Restricted | Tier::Unsandboxed => None,
         };
+        let door = match self.tier {
+            Tier::Sandboxed => places.door.clone(),
+            Tier::Restricted | Tier::Unsandboxed => self.door.join(DOOR_SOCKET),
+        };
         Orders {
             tier: self.tier,
-            door: places.door.clone(),
+            paths: self.landlock_paths(&door),
+            door,
             forward,
             limits: self.limits.clone(),
-            paths: self.landlock_paths(places),
             argv: argv.iter().map(OsString::from).collect(),
             input,
             marker: self.marker.value().to_owned(),
         }
     }
 
-    fn landlock_paths(&self, places: &Places) -> Paths {
-        let door = places.door.parent().unwrap_or(&places.door).to_owned();
+    fn landlock_paths(&self, door: &Path) -> Paths {
+        let door = Paths::door_of(self.tier, door);
         let mut writable = vec![self.workspace.clone(), self.session.clone()];
         let readable = match self.tier {
             Tier::Sandboxed => {
-                writable.push(self.tmp());
+                writable.extend([self.tmp(), "/var/tmp".into()]);
                 vec!["/".into()]
             }
             Tier::Restricted => self.readable_without_namespaces(),
@@ -218,11 +230,25 @@ impl Cell {
         Paths { writable, readable, door }
     }
 
+    /// The trees of the system that are shown.
+    pub(super) fn trees(&self) -> impl Iterator<Item = &PathBuf> {
+        self.shown.iter().filter_map(|shown| match shown {
+            Shown::Tree(path) => Some(path),
+            Shown::Link { .. } => None,
+        })
+    }
+
+    /// Whether a folder can be read inside, by this name.
+    pub(super) fn shows(&self, folder: &Path) -> bool {
+        let Ok(real) = std::fs::canonicalize(folder) else { return false };
+        let below = |root: &PathBuf| real.starts_with(root) || folder.starts_with(root);
+        let given = self.toolchain.roots.iter().chain(&self.extra_ro).any(below);
+        given || (self.trees().any(below) && !self.hidden.iter().any(below))
+    }
+
     fn readable_without_namespaces(&self) -> Vec<PathBuf> {
-        let mut hidden = self.hidden.clone();
-        hidden.extend(["/tmp", "/var/tmp", "/run", "/dev"].map(PathBuf::from));
-        hidden.extend(bubblewrap::SECRET_FILES.iter().map(PathBuf::from));
-        let mut readable = all_but(Path::new("/"), &hidden);
+        let mut readable = vec![PathBuf::from("/proc")];
+        readable.extend(self.trees().flat_map(|tree| all_but(tree, &self.hidden)));
         for root in &self.toolchain.roots {
             readable.extend(all_but(root, &self.toolchain.hidden));
         }

@@ -30,7 +30,7 @@ impl Marker {
         Ok(Self(short))
     }
 
-    pub(super) fn value(&self) -> &str {
+    pub(crate) fn value(&self) -> &str {
         &self.0
     }
 

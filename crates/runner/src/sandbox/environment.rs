@@ -74,11 +74,7 @@ fn own_home(cell: &Cell) -> PathBuf {
 fn search_path(cell: &Cell) -> String {
     let visible = |entry: &&PathBuf| match cell.tier {
         Tier::Unsandboxed => true,
-        Tier::Sandboxed | Tier::Restricted => {
-            entry.is_absolute()
-                && (cell.toolchain.roots.iter().any(|root| entry.starts_with(root))
-                    || !cell.hidden.iter().any(|hidden| entry.starts_with(hidden)))
-        }
+        Tier::Sandboxed | Tier::Restricted => entry.is_absolute() && cell.shows(entry),
     };
     let entries: Vec<&PathBuf> = cell.outside.path.iter().filter(visible).collect();
     env::join_paths(entries)

@@ -1,5 +1,5 @@
 //! Descriptors across `exec`: handing chosen ones down at fixed numbers, closing all others,
-//! and picking them up on the other side. The only unsafe code of the runner.
+//! and picking them up on the other side. Unsafe code of the runner is here and in `broker_streams`.
 
 use std::{
     io,
@@ -46,6 +46,23 @@ pub(crate) fn close_on_exec(command: &mut Command) {
     // SAFETY: the closure makes one async-signal-safe system call and touches no memory.
     unsafe {
         command.pre_exec(|| close_from(FIRST));
+    }
+}
+
+/// Starts `command` in the control groups whose `cgroup.procs` these are. It is not started when it cannot be moved.
+pub(super) fn join_groups(command: &mut Command, files: Vec<OwnedFd>) {
+    // A process that writes 0 moves itself.
+    let child_side = move || {
+        for file in &files {
+            rustix::io::write(file, b"0")?;
+        }
+        Ok(())
+    };
+    #[expect(unsafe_code, reason = "the process is moved between fork and exec")]
+    // SAFETY: the closure makes only the system call write, which is async-signal-safe; it allocates
+    // nothing, and the vector it reads was made before the fork.
+    unsafe {
+        command.pre_exec(child_side);
     }
 }
 

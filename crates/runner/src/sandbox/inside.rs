@@ -26,6 +26,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    broker_streams::Supervisor,
     capabilities,
     descendants::{Marker, end_descendants},
     forward::forward,
@@ -57,6 +58,7 @@ pub(crate) enum Said {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub(super) tier: Tier,
+    /// The broker's socket as the init step reaches it.
     pub(super) door: PathBuf,
     pub(super) forward: Option<u16>,
     pub(super) limits: Limits,
@@ -82,6 +84,8 @@ enum InsideError {
     Files(#[from] LandlockError),
     #[error("the system-call filter could not be set")]
     Calls(#[from] FilterError),
+    #[error("the filter on sockets could not be set (a container's own supervisor of system calls may be in the way)")]
+    Sockets(#[source] io::Error),
     #[error("`{program}` could not be started")]
     Start { program: String, source: io::Error },
     #[error("the leash is not usable")]
@@ -187,7 +191,11 @@ impl Orders {
             Some(port) => Some(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(InsideError::Forward)?),
             None => None,
         };
-        // All are set while there is one thread: they hold for it and what it starts.
+        let sockets = match self.tier {
+            Tier::Restricted => Some(Supervisor::start(self.door.clone()).map_err(InsideError::Sockets)?),
+            Tier::Sandboxed | Tier::Unsandboxed => None,
+        };
+        // They hold for this thread and all it starts.
         match self.tier {
             Tier::Sandboxed | Tier::Restricted => {
                 capabilities::drop_all().map_err(InsideError::Capabilities)?;
@@ -195,6 +203,9 @@ impl Orders {
                 syscalls::forbid(self.tier)?;
             }
             Tier::Unsandboxed => {}
+        }
+        if let Some(sockets) = sockets {
+            sockets.filter().map_err(InsideError::Sockets)?;
         }
         if let Some(listener) = listener {
             forward(listener, self.door.clone()).map_err(InsideError::Forward)?;
@@ -269,10 +280,10 @@ impl Orders {
             }
         }
         let door = door.ok_or(InsideError::Arguments("no door"))?;
-        let directory = door.parent().ok_or(InsideError::Arguments("no door"))?;
+        let tier = tier.ok_or(InsideError::Arguments("no tier"))?;
         Ok(Self {
-            tier: tier.ok_or(InsideError::Arguments("no tier"))?,
-            paths: Paths { writable, readable, door: directory.to_owned() },
+            tier,
+            paths: Paths { writable, readable, door: Paths::door_of(tier, &door) },
             door,
             forward,
             limits,
@@ -311,7 +322,7 @@ mod tests {
             paths: Paths {
                 writable: vec!["/a b".into()],
                 readable: vec!["/".into()],
-                door: "/run/holdpoint/door".into(),
+                door: Some("/run/holdpoint/door".into()),
             },
             argv: vec!["sh".into(), "--".into(), "--tier".into()],
             input: Input::Nonce,

@@ -17,17 +17,11 @@ const NEWEST: ABI = ABI::V9;
 const NEEDED: ABI = ABI::V3;
 
 /// Devices that a program may expect to write to.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-];
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// These are the sandbox's own only where it has a `/dev` of its own: on the host they are the terminals and the shared
+/// memory of the user's other programs.
+const OWN_DEVICES: &[&str] = &["/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// Landlock could not be put in place.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +44,17 @@ pub(super) struct Paths {
     pub(super) writable: Vec<PathBuf>,
     /// Read and executed.
     pub(super) readable: Vec<PathBuf>,
-    /// Where the broker's socket lies.
-    pub(super) door: PathBuf,
+    /// Where the broker's socket lies; `None` in `Restricted`, where its filter on sockets is the only way there.
+    pub(super) door: Option<PathBuf>,
+}
+
+impl Paths {
+    pub(super) fn door_of(tier: Tier, socket: &Path) -> Option<PathBuf> {
+        match tier {
+            Tier::Restricted => None,
+            Tier::Sandboxed | Tier::Unsandboxed => socket.parent().map(Path::to_owned),
+        }
+    }
 }
 
 /// Whether the kernel has what `Restricted` needs.
@@ -73,7 +76,7 @@ pub(super) fn restrict(tier: Tier, paths: &Paths) -> Result<(), LandlockError> {
         // A second lock behind the filter on sockets: no port is ever granted.
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
     }
-    let created = grant(ruleset.create()?, paths)?;
+    let created = grant(ruleset.create()?, tier, paths)?;
     let status = created.restrict_self()?;
     match (status.ruleset, tier) {
         (RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced, _)
@@ -83,18 +86,22 @@ pub(super) fn restrict(tier: Tier, paths: &Paths) -> Result<(), LandlockError> {
     }
 }
 
-fn grant(ruleset: RulesetCreated, paths: &Paths) -> Result<RulesetCreated, LandlockError> {
+fn grant(ruleset: RulesetCreated, tier: Tier, paths: &Paths) -> Result<RulesetCreated, LandlockError> {
     let everything = AccessFs::from_all(NEWEST);
     let reading = AccessFs::from_read(NEWEST);
     let mut ruleset = ruleset;
     for path in &paths.writable {
         ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(path)?, everything))?;
     }
-    let door = reading | AccessFs::ResolveUnix;
-    ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(&paths.door)?, door))?;
+    if let Some(door) = &paths.door {
+        let rights = reading | AccessFs::ResolveUnix;
+        ruleset = ruleset.add_rule(PathBeneath::new(PathFd::new(door)?, rights))?;
+    }
+    let own = if tier == Tier::Restricted { &[] } else { OWN_DEVICES };
     Ok(ruleset
         .add_rules(path_beneath_rules(&paths.readable, reading))?
-        .add_rules(path_beneath_rules(DEVICES, device_rights()))?)
+        .add_rules(path_beneath_rules(DEVICES, device_rights()))?
+        .add_rules(path_beneath_rules(own, device_rights()))?)
 }
 
 fn device_rights() -> BitFlags<AccessFs> {

@@ -18,8 +18,10 @@ pub struct Limits {
     pub open_files: u64,
     /// Bytes of any one file the agent writes.
     pub file_bytes: u64,
-    /// Bytes of the private `/tmp` (tier `Sandboxed`, where it is memory).
+    /// Bytes of the private `/tmp`, and of `/var/tmp` (tier `Sandboxed`, where they are memory).
     pub tmp_bytes: u64,
+    /// Bytes of the private `/dev/shm` (tier `Sandboxed`).
+    pub shm_bytes: u64,
     /// Processes and threads. Counted per user namespace, hence only set in `Sandboxed`;
     /// the kernel does not apply it to the superuser.
     pub processes: Option<u64>,
@@ -27,6 +29,10 @@ pub struct Limits {
     pub address_space: Option<u64>,
     /// Seconds of processor time per process.
     pub cpu_seconds: Option<u64>,
+    /// Bytes of memory of all processes together, where a cgroup can be made; `None`: three quarters of the machine's.
+    pub memory_bytes: Option<u64>,
+    /// Bytes that the workspace may grow by, and that the session folder may hold.
+    pub disk_bytes: u64,
 }
 
 impl Default for Limits {
@@ -37,9 +43,12 @@ impl Default for Limits {
             open_files: 16_384,
             file_bytes: 8 << 30,
             tmp_bytes: 2 << 30,
+            shm_bytes: 512 << 20,
             processes: Some(4096),
             address_space: None,
             cpu_seconds: None,
+            memory_bytes: None,
+            disk_bytes: 10 << 30,
         }
     }
 }

@@ -32,7 +32,7 @@ impl fmt::Display for Works {
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Namespaces made by `bwrap` with exactly the options a launch uses.
+    /// A shell in namespaces made by `bwrap` with the options and the view of the system that a launch uses.
     pub bubblewrap: Works,
     /// Landlock of at least ABI 3 (older ones let a file be truncated).
     pub landlock: Works,
@@ -70,21 +70,24 @@ impl Probe {
         if self.bubblewrap == Works::Yes {
             return Some(format!("use a kernel with seccomp on x86-64 or aarch64 ({why})"));
         }
-        let installed = !why.contains("not installed");
         let restricts = std::fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
-        Some(if !installed {
-            "install bubblewrap 0.8 or newer (Debian, Ubuntu: `sudo apt install bubblewrap`)".to_owned()
-        } else if restricts.is_ok_and(|value| value.trim() == "1") {
-            // Ubuntu 23.10 and later.
-            "AppArmor keeps bubblewrap from making namespaces: put `abi <abi/4.0>,` and \
-             `profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }` into /etc/apparmor.d/bwrap and run \
-             `sudo apparmor_parser -r /etc/apparmor.d/bwrap`"
-                .to_owned()
-        } else {
-            "let bubblewrap 0.8 or newer make user namespaces (`sysctl kernel.unprivileged_userns_clone=1`, \
-             `user.max_user_namespaces` above 0; in a container: a seccomp profile that allows them)"
-                .to_owned()
-        })
+        Some(for_bubblewrap(&why, restricts.is_ok_and(|value| value.trim() == "1")).to_owned())
+    }
+}
+
+/// `apparmor`: whether unprivileged programs may make user namespaces only with a profile (Ubuntu 23.10 and later).
+fn for_bubblewrap(why: &str, apparmor: bool) -> &'static str {
+    if why.contains("not installed") {
+        "install bubblewrap 0.8 or newer (Debian, Ubuntu: `sudo apt install bubblewrap`)"
+    } else if why.contains("nknown option") {
+        "this bubblewrap is too old: install 0.8 or newer (Debian 12, Ubuntu 24.04 and Fedora 38 have it)"
+    } else if apparmor {
+        "AppArmor keeps bubblewrap from making namespaces; allow it: `printf 'abi <abi/4.0>,\\ninclude \
+         <tunables/global>\\nprofile bwrap /usr/bin/bwrap flags=(unconfined) {\\n  userns,\\n}\\n' | sudo tee \
+         /etc/apparmor.d/bwrap && sudo apparmor_parser -r /etc/apparmor.d/bwrap`"
+    } else {
+        "let bubblewrap 0.8 or newer make user namespaces (`sudo sysctl kernel.unprivileged_userns_clone=1`, \
+         `user.max_user_namespaces` above 0; in a container: a seccomp profile that allows them)"
     }
 }
 
@@ -95,12 +98,10 @@ pub fn probe() -> Probe {
 
 fn try_bubblewrap() -> Works {
     let mut command = Command::new("bwrap");
-    command
-        .args(bubblewrap::namespaces())
-        .args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"])
-        .args(["--size", "65536", "--tmpfs", "/tmp"])
-        .args(["--", "true"])
-        .stdin(Stdio::null());
+    command.args(bubblewrap::trial()).env_clear().stdin(Stdio::null());
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
     match command.output() {
         Ok(output) if output.status.success() => Works::Yes,
         Ok(output) => Works::No { why: format!("was refused: {}", String::from_utf8_lossy(&output.stderr).trim()) },
@@ -119,5 +120,22 @@ fn try_seccomp() -> Works {
         Works::Yes
     } else {
         Works::No { why: "is not in this kernel".into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fix_is_the_one_for_what_was_seen() {
+        for (why, apparmor, fix) in [
+            ("bubblewrap is not installed (`bwrap` is not on the PATH)", true, "apt install bubblewrap"),
+            ("bubblewrap was refused: bwrap: Unknown option --disable-userns", false, "too old"),
+            ("bubblewrap was refused: bwrap: setting up uid map: Permission denied", true, "/etc/apparmor.d/bwrap"),
+            ("bubblewrap was refused: bwrap: No permissions to create new namespace", false, "max_user_namespaces"),
+        ] {
+            assert!(for_bubblewrap(why, apparmor).contains(fix), "{why}");
+        }
     }
 }

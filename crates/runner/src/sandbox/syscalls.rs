@@ -77,6 +77,29 @@ const DENIED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
+/// Refused in `Restricted` too, which shares the host's namespaces. What can be made or reached with `socket`, `socketpair`
+/// and `connect` is decided by `socket_filter`; nobody may wait for connections. System V and POSIX queues, semaphores
+/// and memory would be those of the user's other programs.
+const DENIED_ON_THE_HOST: &[i64] = &[
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Each of these makes a new namespace when given to `clone`.
 const NAMESPACE_FLAGS: &[i32] = &[
     libc::CLONE_NEWUSER,
@@ -98,7 +121,17 @@ pub(super) fn forbid(tier: Tier) -> Result<(), FilterError> {
 
 fn programs(tier: Tier) -> Result<Vec<BpfProgram>, FilterError> {
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|number| (*number, Vec::new())).collect();
-    denied.insert(libc::SYS_socket, vec![other_families(tier)?]);
+    match tier {
+        Tier::Sandboxed | Tier::Unsandboxed => {
+            denied.insert(libc::SYS_socket, vec![other_families()?]);
+        }
+        Tier::Restricted => {
+            denied.extend(DENIED_ON_THE_HOST.iter().map(|number| (*number, Vec::new())));
+            denied.insert(libc::SYS_sendto, vec![to_an_address()?]);
+            denied.insert(libc::SYS_prlimit64, vec![of_another_process(0)?]);
+            denied.insert(libc::SYS_setpriority, vec![of_another_process(1)?]);
+        }
+    }
     denied.insert(libc::SYS_clone, clones_into_namespaces()?);
     denied.insert(libc::SYS_ioctl, terminal_injection()?);
     // The flags of clone3 lie behind a pointer that a filter cannot read. With ENOSYS the C
@@ -114,18 +147,26 @@ fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProg
     Ok(BpfProgram::try_from(filter)?)
 }
 
-/// Matches the making of a socket of any family that is not on the tier's list. In `Sandboxed`
-/// the network namespace has only loopback; families that ignore it (vsock) stay shut.
-fn other_families(tier: Tier) -> Result<SeccompRule, FilterError> {
-    let allowed: &[i32] = match tier {
-        Tier::Restricted => &[libc::AF_UNIX],
-        Tier::Sandboxed | Tier::Unsandboxed => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-    };
+/// Matches the making of a socket of any family that is not on the list. The network namespace of `Sandboxed` has only
+/// loopback; families that ignore it (vsock) stay shut.
+fn other_families() -> Result<SeccompRule, FilterError> {
+    let allowed = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let conditions = allowed
         .iter()
         .map(|family| argument(0, SeccompCmpOp::Ne, family.unsigned_abs().into()))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(SeccompRule::new(conditions)?)
+}
+
+/// Matches `sendto` with an address; without one it is `send`.
+fn to_an_address() -> Result<SeccompRule, FilterError> {
+    let given = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    Ok(SeccompRule::new(vec![given])?)
+}
+
+/// Matches any process but the caller itself, which these calls know as 0.
+fn of_another_process(index: u8) -> Result<SeccompRule, FilterError> {
+    Ok(SeccompRule::new(vec![argument(index, SeccompCmpOp::Ne, 0)?])?)
 }
 
 fn clones_into_namespaces() -> Result<Vec<SeccompRule>, FilterError> {

@@ -13,15 +13,14 @@ use super::probe::{Probe, Works, probe};
 pub enum Tier {
     /// Namespaces by bubblewrap, with Landlock, seccomp and limits inside them.
     Sandboxed,
-    /// Landlock, seccomp and limits only.
+    /// Landlock, seccomp and limits only, for machines without bubblewrap.
     ///
-    /// Known gaps against `Sandboxed`: names and metadata of hidden files can be asked for
-    /// (`stat` is not covered by Landlock); the mode of an own file outside can be changed
-    /// (`chmod` is not covered either); UDP is shut because every socket but `AF_UNIX` is;
-    /// on kernels before Landlock ABI 9 a path-named unix socket of the same user can be
-    /// connected to; programs that can only speak TCP cannot reach the broker; processes of
-    /// the host can be listed; a supervisor and its init that are both killed by force leave
-    /// leftovers which only the environment marker finds.
+    /// There are no sockets but streams to the broker (`socket_filter`), so hosted programs and terminals of people are
+    /// not started in it. Known gaps against `Sandboxed`, each a row of the table of escapes: names and metadata of
+    /// hidden files can be asked for (`stat` is not covered by Landlock); the mode of an own file outside can be changed
+    /// (`chmod` is not covered either); processes of the host can be listed with their arguments, and the processors they
+    /// run on be set; on kernels before Landlock ABI 6 (Linux 6.12) they can be sent signals. A supervisor and its init
+    /// that are both killed by force leave leftovers which only the environment marker finds.
     Restricted,
     /// Nothing is held back. Needs the consent of a person, asked for elsewhere.
     Unsandboxed,
@@ -29,7 +28,7 @@ pub enum Tier {
 
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Sandboxed => "sandboxed",
             Self::Restricted => "restricted",
             Self::Unsandboxed => "unsandboxed",

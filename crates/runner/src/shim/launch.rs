@@ -61,7 +61,7 @@ pub enum Input {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this agent reaches its model only over TCP, which the tier `restricted` shuts; \
-     install bubblewrap, or use an agent that can speak to a unix socket"
+     get the full sandbox (`holdpoint doctor` says how), or use Holdpoint's own agent"
 )]
 pub(super) struct NeedsTcp;
 

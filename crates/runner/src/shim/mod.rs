@@ -7,6 +7,7 @@ mod launch;
 mod leash;
 pub(crate) mod nonce;
 mod pump;
+mod quota;
 pub(crate) mod sockets;
 pub mod spool;
 mod stop;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::dir_fd::{Dir, FileError};
 use crate::durable;
-use crate::sandbox::Tier;
+use crate::sandbox::{GroupLimits, Tier};
 
 /// Held from before the launch until the shim's end.
 pub const LOCK: &str = "shim.lock";
@@ -78,6 +78,9 @@ pub struct ShimMarker {
     pub tier: Tier,
     /// When it was written.
     pub started_at: Timestamp,
+    /// Which limits of all its processes together hold.
+    #[serde(default)]
+    pub limits: GroupLimits,
 }
 
 /// How the agent's process ended.
@@ -92,6 +95,8 @@ pub enum How {
     Stopped,
     /// It never ran; the text says why, for people.
     LaunchFailed(String),
+    /// It was ended because it filled the disk; the text says what it filled, for people.
+    DiskQuota(String),
 }
 
 /// The end of an attempt. When this is published no process of it is left.
@@ -242,6 +247,7 @@ mod tests {
         assert_eq!(line(How::Signal(9)), r#"{"signal":9}"#);
         assert_eq!(line(How::Stopped), r#""stopped""#);
         assert_eq!(line(How::LaunchFailed("no".into())), r#"{"launch_failed":"no"}"#);
+        assert_eq!(line(How::DiskQuota("much".into())), r#"{"disk_quota":"much"}"#);
     }
 
     #[test]
@@ -254,6 +260,7 @@ mod tests {
             boot_id: "b".into(),
             tier: Tier::Sandboxed,
             started_at: Timestamp::UNIX_EPOCH,
+            limits: GroupLimits::default(),
         };
         create(spool.path()).unwrap();
         let lock = open_lock(spool.path()).unwrap();

@@ -30,10 +30,13 @@ use super::{
     leash::Leash,
     nonce::Nonce,
     pump::{self, Caps},
+    quota::Quota,
     sockets,
     spool::{self, Exit, How, ShimMarker, SpoolError},
 };
-use crate::sandbox::{self, Cell, CellPlan, DOOR_SOCKET, Marker, Tier, end_descendants, inside::Said, start_time};
+use crate::sandbox::{
+    self, Cell, CellPlan, DOOR_SOCKET, GroupLimits, Groups, Marker, Tier, end_descendants, inside::Said, start_time,
+};
 
 /// Where the lock and the control socket are handed down.
 const LOCK_NUMBER: i32 = 3;
@@ -115,9 +118,8 @@ async fn supervise(order: Launch, control: StdUnixListener) -> Result<(), ShimFa
         stop.cancel();
     }
     let prepared = prepare(order, &progress);
-    let tier = prepared.as_ref().ok().map(|prepared| prepared.tier);
-    if let Some(tier) = tier {
-        spool::publish(&spool, spool::MARKER, &marker(tier)?)?;
+    if let Ok(prepared) = &prepared {
+        spool::publish(&spool, spool::MARKER, &marker(prepared.tier, prepared.groups.limits)?)?;
     }
     control.set_nonblocking(true)?;
     let control = UnixListener::from_std(control)?;
@@ -141,6 +143,8 @@ struct Prepared {
     door: UnixListener,
     gateway: Arc<Gateway>,
     nonce: Option<Nonce>,
+    groups: Groups,
+    quota: Quota,
 }
 
 fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Prepared, StartFault> {
@@ -161,6 +165,8 @@ fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Pre
             (gateway.taking(HandIns::new(nonce.text(), keep)), Some(nonce))
         }
     };
+    let marker = Marker::of_spool(&order.spool)?;
+    let groups = Groups::make(marker.value(), &order.limits);
     let cell = Cell::new(CellPlan {
         tier,
         workspace: &order.workspace,
@@ -170,9 +176,11 @@ fn prepare(order: Launch, progress: &Arc<watch::Sender<Progress>>) -> Result<Pre
         extra_ro: &order.extra_ro,
         hide: &order.hide,
         limits: order.limits.clone(),
-        marker: Marker::of_spool(&order.spool)?,
+        marker,
     })?;
-    Ok(Prepared { order, tier, cell, door: UnixListener::from_std(listener)?, gateway: Arc::new(gateway), nonce })
+    let quota = Quota::new(&order)?;
+    let (door, gateway) = (UnixListener::from_std(listener)?, Arc::new(gateway));
+    Ok(Prepared { order, tier, cell, door, gateway, nonce, groups, quota })
 }
 
 /// Runs the agent to its end; when this returns none of its processes lives.
@@ -180,11 +188,11 @@ async fn attempt(prepared: Prepared, progress: &Arc<watch::Sender<Progress>>, st
     if stop.is_cancelled() {
         return ending(How::Stopped, stop, 0);
     }
-    let Prepared { order, tier, cell, door, gateway, nonce } = prepared;
+    let Prepared { order, tier, cell, door, gateway, nonce, groups, quota } = prepared;
     let closing = CancellationToken::new();
     let serving = tokio::spawn(gateway.serve(door, closing.clone().cancelled_owned()));
-    let exit = match start(&order, tier, &cell, nonce, progress) {
-        Ok(agent) => agent.until_gone(&order, stop).await,
+    let exit = match start(&order, tier, &cell, &groups, nonce, progress) {
+        Ok(agent) => agent.until_gone(&order, &quota, stop).await,
         Err(fault) => ending(How::LaunchFailed(fault.to_string()), stop, 0),
     };
     closing.cancel();
@@ -208,6 +216,7 @@ fn start(
     order: &Launch,
     tier: Tier,
     cell: &Cell,
+    groups: &Groups,
     nonce: Option<Nonce>,
     progress: &Arc<watch::Sender<Progress>>,
 ) -> Result<Agent, StartFault> {
@@ -223,6 +232,7 @@ fn start(
     let errors = spool::open_stream(&order.spool, spool::ERRORS)?;
     let (leash, their_end) = Leash::new(nonce.as_ref())?;
     let mut command = cell.command(&places, &argv, &env, order.input)?;
+    groups.hold(&mut command)?;
     command.stdin(Stdio::from(their_end)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     // The command owns a copy of the other end of the leash, which must live in the cell alone.
@@ -255,9 +265,12 @@ fn in_thread(work: impl FnOnce() -> u64 + Send + 'static) -> oneshot::Receiver<u
 }
 
 impl Agent {
-    async fn until_gone(mut self, order: &Launch, stop: &CancellationToken) -> Exit {
+    async fn until_gone(mut self, order: &Launch, quota: &Quota, stop: &CancellationToken) -> Exit {
+        let mut over = None;
         tokio::select! {
             () = self.leash.until_end() => {}
+            // Every moment of grace would be written away.
+            why = quota.exceeded() => over = Some(why),
             () = stop.cancelled() => {
                 self.leash.ask_to_end().await;
                 // When the time is over it is ended below like any leftover.
@@ -269,9 +282,10 @@ impl Agent {
         let statuses = gone.await.ok().and_then(Result::ok).unwrap_or_default();
         let killed_by = statuses.get(&pid).and_then(|status| status.terminating_signal());
         let dropped = last(&mut self.output).await + last(&mut self.errors).await;
-        let how = match stop.is_cancelled() {
-            true => How::Stopped,
-            false => self.how(killed_by, &order.spool),
+        let how = match (stop.is_cancelled(), over) {
+            (true, _) => How::Stopped,
+            (false, Some(why)) => How::DiskQuota(why),
+            (false, None) => self.how(killed_by, &order.spool),
         };
         ending(how, stop, dropped)
     }
@@ -307,7 +321,7 @@ fn ending(exit: How, stop: &CancellationToken, dropped_bytes: u64) -> Exit {
     Exit { exit, ended_at: Timestamp::now(), stop_requested: stop.is_cancelled(), dropped_bytes }
 }
 
-fn marker(tier: Tier) -> Result<ShimMarker, ShimFault> {
+fn marker(tier: Tier, limits: GroupLimits) -> Result<ShimMarker, ShimFault> {
     let pid = getpid();
     Ok(ShimMarker {
         pid: pid.as_raw_pid(),
@@ -315,6 +329,7 @@ fn marker(tier: Tier) -> Result<ShimMarker, ShimFault> {
         boot_id: boot_id(),
         tier,
         started_at: Timestamp::now(),
+        limits,
     })
 }
 

@@ -4,8 +4,16 @@
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod escapes;
+#[cfg(test)]
+mod exhaustion;
+#[cfg(test)]
 mod life;
 #[cfg(test)]
+mod scene;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod table;
 #[cfg(test)]
 mod walls;

@@ -178,16 +178,10 @@ async fn unix_sockets_of_the_host_are_out_of_reach() {
         let named = UnixListener::bind(&path).unwrap();
         nameless.set_nonblocking(true).unwrap();
         named.set_nonblocking(true).unwrap();
-        // Landlock knows path-named sockets only from ABI 9 on: the known gap of `restricted`.
-        let by_path = match tier {
-            Tier::Restricted => String::new(),
-            Tier::Sandboxed | Tier::Unsandboxed => {
-                format!("\"$HOLDPOINT_BIN\" reach unix {}", path.display())
-            }
-        };
-        let script = format!("\"$HOLDPOINT_BIN\" reach abstract {name}; {by_path}\ntrue");
+        let script =
+            format!("\"$HOLDPOINT_BIN\" reach abstract {name}; \"$HOLDPOINT_BIN\" reach unix {}\ntrue", path.display());
         let printed = place.shell(tier, &script).await;
-        assert!(!printed.is_empty() && printed.lines().all(|line| line.starts_with("error")));
+        assert_eq!(printed.lines().filter(|line| line.starts_with("error")).count(), 2, "{tier}: {printed}");
         for listener in [nameless, named] {
             assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "{tier}");
         }
@@ -272,6 +266,15 @@ async fn restricted_agents_cannot_make_a_socket_of_the_internet_or_signal_the_se
 }
 
 #[tokio::test]
+async fn a_restricted_agent_reaches_the_broker_by_blocking_and_by_waiting_streams_many_times() {
+    let place = Place::new();
+    let script = "for n in 1 2 3 4 5 6 7 8; do \"$HOLDPOINT_BIN\" reach unix $HOLDPOINT_DOOR & done; wait; \
+                  \"$HOLDPOINT_BIN\" reach unix-waiting $HOLDPOINT_DOOR";
+    let printed = place.shell(Tier::Restricted, script).await;
+    assert_eq!(printed.lines().filter(|line| line.starts_with("HTTP/1.1 ")).count(), 9, "{printed}");
+}
+
+#[tokio::test]
 async fn the_known_gap_of_restricted_is_that_hidden_files_can_be_counted_not_read() {
     let place = Place::new();
     let token = place.path("data/token");
@@ -310,5 +313,45 @@ async fn the_binary_can_be_named_in_arguments_before_the_tier_is_known() {
         let order = place.order(tier, &[HOLDPOINT, "reach", "unix", runner::shim::DOOR]);
         place.start(order).await.wait().await.unwrap();
         assert!(place.output().starts_with("HTTP/1.1 "), "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_was_named_is_readable_and_nothing_beside_it() {
+    for tier in HOLDING {
+        let place = Place::new();
+        fs::create_dir(place.path("outside/named")).unwrap();
+        fs::write(place.path("outside/named/file"), "shown\n").unwrap();
+        let script = format!(
+            "cat {0}/named/file; cat {0}/private; (echo x > {0}/named/new) 2>/dev/null; true",
+            place.path("outside").display()
+        );
+        let mut order = place.order(tier, &["sh", "-c", &script]);
+        order.extra_ro = vec![place.path("outside/named")];
+        place.start(order).await.wait().await.unwrap();
+        assert_eq!(place.output(), "shown\n", "{tier}: {}", place.errors());
+        assert!(!place.path("outside/named/new").exists(), "{tier}");
+    }
+}
+
+#[tokio::test]
+async fn usual_programs_work_with_what_is_shown() {
+    const SCRIPT: &str = r#"
+        try() { if command -v "$1" >/dev/null; then shift; out=$("$@" 2>&1) && echo ok || echo "failed: $* $out"; fi; }
+        try id id -un
+        try sort sh -c 'seq 9999 | sort -R -S 64k | tail -1'
+        try git sh -c 'git init -q r && cd r && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m x && git log'
+        try cc sh -c 'echo "int main(void) { return 0; }" > a.c && cc a.c -o a && ./a'
+        try perl perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die $!; print "x"'
+        try python3 python3 -c 'import ssl, json, subprocess, tempfile; subprocess.run(["true"], check=True); tempfile.TemporaryFile()'
+        try node node -e 'require("child_process").execSync("true"); require("fs").readFileSync("/etc/passwd")'
+        try cargo cargo --version
+        try tar sh -c 'tar cf - a.c | tar tf -'
+        date +%Z >/dev/null && echo ok"#;
+    for tier in HOLDING {
+        let place = Place::new();
+        let printed = place.shell(tier, SCRIPT).await;
+        assert!(printed.lines().all(|line| line == "ok"), "{tier}: {printed}");
+        assert!(printed.lines().count() >= 3, "{tier}: {printed}");
     }
 }

@@ -87,7 +87,7 @@ fn branches(remote: &std::path::Path) -> Vec<String> {
     git(remote, &["for-each-ref", "--format=%(refname)"]).lines().map(str::to_owned).collect()
 }
 
-const AUTONOMOUS: &str = r##"
+pub(crate) const AUTONOMOUS: &str = r##"
 [[conversation]]
 role = "planner"
 [[conversation.turn]]

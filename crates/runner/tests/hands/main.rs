@@ -15,6 +15,7 @@ mod memory;
 mod program;
 mod program_stops;
 mod providers;
+mod sandboxed;
 mod staged;
 mod taint;
 mod task;

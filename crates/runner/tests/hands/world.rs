@@ -10,7 +10,7 @@ use domain::{
     TaskBrief,
 };
 use engine::{Engine, NodeId, Parts, Slots, Store};
-use runner::{DirectAgents, ForgeSettings, Hands, HandsConfig, Models, UpstreamSettings};
+use runner::{DirectAgents, ForgeSettings, Hands, HandsConfig, Isolation, Models, UpstreamSettings};
 use tempfile::TempDir;
 use testkit::{MemoryStore, samples};
 
@@ -33,6 +33,7 @@ pub(crate) struct World {
     models: Models,
     mcp: runner::McpServers,
     logins: runner::DirectAgents,
+    isolation: Isolation,
 }
 
 /// Hands and an engine on what is kept in this folder and store.
@@ -42,6 +43,7 @@ fn started(
     models: Models,
     mcp: runner::McpServers,
     direct: runner::DirectAgents,
+    isolation: Isolation,
     clock: engine::Clock,
 ) -> (Arc<Hands>, Engine) {
     let hands = Hands::new(HandsConfig {
@@ -50,7 +52,7 @@ fn started(
         models,
         mcp,
         direct,
-        isolation: runner::Isolation::default(),
+        isolation,
         forge: ForgeSettings::default(),
         store: Arc::clone(store),
         diary: engine::DiarySink::none(),
@@ -83,18 +85,29 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
     ) -> Self {
-        Self::made(script, upstreams, mcp, None, |_| DirectAgents::default())
+        Self::made(script, upstreams, mcp, None, Isolation::default(), |_| DirectAgents::default())
     }
 
     /// With a model that makes vectors of texts.
     pub(crate) fn with_embeddings(script: &str, upstreams: BTreeMap<String, UpstreamSettings>, model: &str) -> Self {
         let (mcp, model) = (runner::McpServers::default(), model.parse().unwrap());
-        Self::made(script, upstreams, mcp, Some(model), |_| DirectAgents::default())
+        Self::made(script, upstreams, mcp, Some(model), Isolation::default(), |_| DirectAgents::default())
     }
 
     /// With programs that use their own login.
     pub(crate) fn with_direct(script: &str, direct: impl FnOnce(&Path) -> DirectAgents) -> Self {
-        Self::made(script, BTreeMap::new(), runner::McpServers::default(), None, direct)
+        Self::made(script, BTreeMap::new(), runner::McpServers::default(), None, Isolation::default(), direct)
+    }
+
+    /// With other walls and limits.
+    pub(crate) fn with_isolation(script: &str, isolation: Isolation) -> Self {
+        let mcp = runner::McpServers::default();
+        Self::made(script, BTreeMap::new(), mcp, None, isolation, |_| DirectAgents::default())
+    }
+
+    /// Everything of it.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn made(
@@ -102,6 +115,7 @@ impl World {
         upstreams: BTreeMap<String, UpstreamSettings>,
         mcp: runner::McpServers,
         embeddings: Option<ModelName>,
+        isolation: Isolation,
         direct: impl FnOnce(&Path) -> DirectAgents,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -124,7 +138,8 @@ impl World {
         };
         let logins = direct(&folder.path().join("home"));
         let clock = Arc::new(jiff::Timestamp::now);
-        let (hands, engine) = started(folder.path(), &store, models.clone(), mcp.clone(), logins.clone(), clock);
+        let (models_too, mcp_too, logins_too) = (models.clone(), mcp.clone(), logins.clone());
+        let (hands, engine) = started(folder.path(), &store, models_too, mcp_too, logins_too, isolation.clone(), clock);
         Self {
             folder,
             engine,
@@ -133,6 +148,7 @@ impl World {
             models,
             mcp,
             logins,
+            isolation,
             passed: Mutex::default(),
             agents: Mutex::default(),
             from: Mutex::default(),
@@ -147,7 +163,8 @@ impl World {
         self.engine.stop().await;
         let clock = Arc::new(move || jiff::Timestamp::now() + away);
         let (models, mcp, logins) = (self.models.clone(), self.mcp.clone(), self.logins.clone());
-        let (hands, engine) = started(self.folder.path(), &self.store, models, mcp, logins, clock);
+        let isolation = self.isolation.clone();
+        let (hands, engine) = started(self.folder.path(), &self.store, models, mcp, logins, isolation, clock);
         (self.hands, self.engine) = (hands, engine);
     }
 

@@ -1,6 +1,9 @@
 //! Stands in for the `holdpoint` binary in the tests of attempts: the hidden subcommands, a
 //! server that can be killed, and what a test agent cannot do from a shell.
 
+mod escapes;
+mod socket_escapes;
+
 use std::{
     env,
     ffi::OsString,
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Some("agent") => agent(&args.collect::<Vec<_>>()),
         Some("server") => server(&args.collect::<Vec<_>>()),
         Some("reach") => report(reach(&args.collect::<Vec<_>>())),
+        Some("escape") => escapes::main(&args.next().unwrap_or_default().to_string_lossy()),
         _ => ExitCode::from(2),
     }
 }
@@ -116,6 +120,7 @@ fn reach(args: &[OsString]) -> io::Result<String> {
             ask(TcpStream::connect_timeout(&place, SOON)?)
         }
         Some("unix") => ask(UnixStream::connect(place)?),
+        Some("unix-waiting") => waiting(place),
         Some("abstract") => {
             let place = SocketAddr::from_abstract_name(text.as_bytes())?;
             ask(UnixStream::connect_addr(&place)?)
@@ -126,6 +131,19 @@ fn reach(args: &[OsString]) -> io::Result<String> {
         }
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }
+}
+
+/// The same by a client that never blocks, as our own agent is one.
+fn waiting(place: &OsString) -> io::Result<String> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut stream = tokio::net::UnixStream::connect(place).await?;
+        stream.write_all(b"GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer.lines().next().unwrap_or_default().to_owned())
+    })
 }
 
 fn ask(mut stream: impl Read + Write) -> io::Result<String> {
