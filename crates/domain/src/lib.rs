@@ -72,7 +72,7 @@ pub use run::{
     Answer, Assumption, Attached, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run,
     Said, Spend, StageState, Step, Timer, TimerKind,
 };
-pub use secret::{KnownSecret, SECRET_ANSWER, SecretFinding, SecretScanner, looks_secret};
+pub use secret::{KnownSecret, SECRET_ANSWER, SENT_BACK_FOR_SECRETS, SecretFinding, SecretScanner, looks_secret};
 pub use status::{Status, TaskWord};
 pub use taint::{Brought, Look, Reach, Taint, TaintKind, TaintSource, TrustedBy, TrustedSource};
 pub use task::{TaskState, TaskStatus};

@@ -1,6 +1,5 @@
 //! What is taken for a secret, and what is not. Examples are put together here, so that no scanner takes this file for a
 //! leak.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use domain::{KnownSecret, SecretScanner, looks_secret};
 

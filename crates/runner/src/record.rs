@@ -6,6 +6,8 @@ use domain::{ArtifactKind, Event, Recorded, Run, TaskState};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::secret_guard::told_answer;
+
 /// `context.json`: the complete record of one run. `anchor` is the store's hash over the run's events up to the last of
 /// `log`: `holdpoint verify` compares it with what is stored.
 pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Timestamp) -> String {
@@ -18,7 +20,7 @@ pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Tim
             json!({
                 "question": answer.question.question,
                 "context": answer.question.context,
-                "response": answer.answer.as_ref().map(|parts| parts.join(", ")),
+                "response": told_answer(answer).map(|parts| parts.join(", ")),
                 "answeredAt": answer.at,
                 "answeredBy": answer.by,
                 "stage": answer.stage,
@@ -151,7 +153,7 @@ fn approved_at(log: &[Recorded], commit: &str) -> Option<Timestamp> {
 pub(crate) fn events(log: &[Recorded]) -> String {
     let mut text = String::new();
     for recorded in log {
-        let event = serde_json::to_value(&recorded.event).expect("events are plain data");
+        let event = serde_json::to_value(recorded.event.without_secrets()).expect("events are plain data");
         let line = json!({
             "sequence": recorded.sequence,
             "type": event["type"],
@@ -192,7 +194,7 @@ pub(crate) fn memory(before: Option<&str>, project: &str, run: &Run, at: Timesta
             .expect("writing to a String cannot fail");
     }
     for answer in &run.answers {
-        let said = answer.answer.as_ref().map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
+        let said = told_answer(answer).map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
         writeln!(text, "- {}: {} (per clarification)", flat(&answer.question.question), flat(&said))
             .expect("writing to a String cannot fail");
     }

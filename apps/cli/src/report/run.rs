@@ -302,6 +302,8 @@ pub(crate) mod sample {
             asked: Vec::new(),
             task: None,
             strangers: Vec::new(),
+            secret: false,
+            findings: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod known;
 mod pattern;
 mod private_key;
 mod random;
+mod told;
 
 use std::borrow::Cow;
 
@@ -53,6 +54,10 @@ impl SecretFinding {
 
 /// What stands in the place of a secret answer wherever it is shown or written down.
 pub const SECRET_ANSWER: &str = "(secret, not recorded)";
+
+/// How the note begins that sends work back for what looks like secrets in it.
+pub const SENT_BACK_FOR_SECRETS: &str =
+    "what you handed in was not committed, because it holds what looks like secrets";
 
 /// Something found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

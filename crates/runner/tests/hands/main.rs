@@ -13,6 +13,7 @@ mod mcp;
 mod program;
 mod program_stops;
 mod providers;
+mod secrets;
 mod staged;
 mod taint;
 mod task;

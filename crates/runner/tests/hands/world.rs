@@ -52,6 +52,7 @@ fn started(
         direct,
         isolation: runner::Isolation::default(),
         forge: ForgeSettings::default(),
+        secrets: runner::ServerSecrets::default(),
         store: Arc::clone(store),
         diary: engine::DiarySink::none(),
     });

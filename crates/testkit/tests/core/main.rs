@@ -14,6 +14,7 @@ mod handing_out;
 mod kit;
 mod limits;
 mod pauses;
+mod secrets;
 mod taint;
 mod task_flow;
 mod tasks;
