@@ -2,7 +2,7 @@
 
 use std::{fmt, fs};
 
-use inquire::{InquireError, MultiSelect, Select, Text};
+use inquire::{InquireError, MultiSelect, Password, PasswordDisplayMode, Select, Text};
 use wire::{DecideRequest, HoldView};
 
 use crate::{failure::Failure, report::clean_line};
@@ -168,7 +168,7 @@ fn question(hold: &HoldView) -> Result<Wish, InquireError> {
             }
         }
         Some(_) | None => {
-            let text = Text::new("Your answer").with_help_message("empty: other choices; esc: later").prompt()?;
+            let text = if hold.secret { hidden()? } else { shown()? };
             if text.trim().is_empty() {
                 return decision(hold);
             }
@@ -176,6 +176,17 @@ fn question(hold: &HoldView) -> Result<Wish, InquireError> {
         }
     };
     Ok(Wish::Decide(DecideRequest { answer: Some(answer), ..request(hold, "answer") }))
+}
+
+fn shown() -> Result<String, InquireError> {
+    Text::new("Your answer").with_help_message("empty: other choices; esc: later").prompt()
+}
+
+/// A secret is not shown while it is typed.
+fn hidden() -> Result<String, InquireError> {
+    let help = "a secret: only the agent that asks is told; empty: other choices; esc: later";
+    let ask = Password::new("Your answer").with_display_mode(PasswordDisplayMode::Masked).without_confirmation();
+    ask.with_help_message(help).prompt()
 }
 
 /// Yes, or what is different in the person's own words.

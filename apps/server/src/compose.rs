@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::{DiarySink, Engine, NodeId, Parts, Slots, Store, StoreError};
 use jiff::Timestamp;
-use runner::{ForgeSettings, Hands, HandsConfig};
+use runner::{ForgeSettings, Hands, HandsConfig, ServerSecrets};
 use store::{Diary, Post, Sqlite};
 
 use crate::app::{App, AppParts, LiveLimits};
@@ -43,6 +43,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         direct: wishes.setup.direct.clone(),
         isolation: wishes.setup.isolation.clone(),
         forge: wishes.forge,
+        secrets: own_secrets(&wishes.token, &wishes.agent_token, &wishes.setup),
         store: Arc::clone(&store),
         diary: DiarySink(Arc::new(move |page| scribe.keep(page))),
     });
@@ -69,6 +70,20 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         place: wishes.place,
         live: LiveLimits::default(),
     }))
+}
+
+/// What the server holds for itself. A token file that cannot be read is told of where it is used.
+fn own_secrets(token: &Path, agent_token: &Path, setup: &Setup) -> ServerSecrets {
+    let mut secrets = ServerSecrets::default();
+    for (name, path) in [("the token of this server", token), ("the token of agents (mcp-token)", agent_token)] {
+        if let Ok(text) = std::fs::read_to_string(path) {
+            secrets.add(name, &text);
+        }
+    }
+    for webhook in &setup.notify.webhooks {
+        secrets.add(&format!("the secret of the webhook `{}`", webhook.name), &webhook.secret.hand_over());
+    }
+    secrets
 }
 
 /// No run depends on these: a damaged file is put aside, not a reason to stay down.

@@ -8,14 +8,16 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use domain::{Artifact, AtDeadline, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, TaskWord, why};
+use domain::{
+    Artifact, AtDeadline, Effect, Event, Hold, Phase, Recorded, ResponseType, Run, RunId, SecretFinding, TaskWord, why,
+};
 use drivers::AgentEvent;
 use engine::{QueueState, Row};
 use runner::{Activity, RunDiff};
 use serde_json::Value;
 use wire::{
     ArtifactView, DiffView, DirectRoleView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView,
-    RunView, SpendCall, SpendView, StageView, WhyView,
+    RunView, SecretFindingView, SpendCall, SpendView, StageView, WhyView,
 };
 
 pub(crate) use fork::{forked_from, point as fork_point};
@@ -155,6 +157,19 @@ pub(crate) fn hold(run: &RunId, hold: &Hold) -> HoldView {
         asked: hold.asked.iter().map(work::asked).collect(),
         task: hold.task.clone(),
         strangers: hold.strangers.clone(),
+        secret: question.is_some_and(|question| question.secret),
+        findings: hold.findings.iter().map(finding).collect(),
+    }
+}
+
+fn finding(found: &SecretFinding) -> SecretFindingView {
+    SecretFindingView {
+        kind: found.kind.clone(),
+        known_as: found.known_as.clone(),
+        path: found.path.clone(),
+        line: found.line,
+        column: found.column,
+        excerpt: found.excerpt.clone(),
     }
 }
 
@@ -194,7 +209,8 @@ pub(crate) fn artifact(artifact: &Artifact) -> ArtifactView {
 
 /// An event.
 pub(crate) fn event(run: &RunId, recorded: &Recorded) -> EventView {
-    let stored = serde_json::to_value(&recorded.event).expect("events have text keys only, so they serialise");
+    let stored =
+        serde_json::to_value(recorded.event.without_secrets()).expect("events have text keys only, so they serialise");
     let part = |name: &str| stored.get(name).cloned();
     let kind = part("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
     EventView {

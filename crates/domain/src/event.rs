@@ -131,6 +131,9 @@ pub enum Event {
         by: Actor,
         /// Notes for the next stage.
         notes: Option<String>,
+        /// Whether the notes answer a question whose answer is a secret.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// No.
     ApprovalRejected {
@@ -161,6 +164,9 @@ pub enum Event {
         by: Actor,
         /// `answer` or `ignore`.
         decision: Decision,
+        /// Whether the answer is a secret: marked as one by who asked, or looking like one.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// Another kind of hold was placed.
     HoldPlaced {
@@ -204,6 +210,9 @@ pub enum Event {
         answer: Vec<String>,
         /// Who.
         by: Actor,
+        /// Whether the answer is a secret.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// A person said something to whoever works on a stage.
     GuidanceGiven {

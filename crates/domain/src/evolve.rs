@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::run::{Assumption, Attached, Decided, Opened, Pausing, Said};
 use crate::{
     Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Look, Micros, Note,
-    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, Session, StageState, Step, Taint, TaintSource,
-    TaskState, TaskStatus, Work,
+    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, SENT_BACK_FOR_SECRETS, Session, StageState, Step,
+    Taint, TaintSource, TaskState, TaskStatus, Work,
 };
 
 /// Folds a whole log.
@@ -88,7 +88,12 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             run.questions_asked += 1;
             place(run, hold, pending);
         }
-        Event::ApprovalGranted { hold, by, notes, .. } => {
+        Event::ApprovalGranted { hold, by, notes, secret, .. } => {
+            if *secret {
+                keep_secret(run, notes.as_slice());
+                // The one word answers them all.
+                run.pending_questions.iter_mut().for_each(|question| question.secret = true);
+            }
             let shown = run.hold().and_then(|hold| hold.artifact.as_ref()).filter(|artifact| artifact.kind.is_code());
             if let Some(commit) = shown.map(|artifact| artifact.commit.clone()) {
                 let memory = run.hold().and_then(|hold| hold.memory.clone());
@@ -97,9 +102,15 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             }
             decided(run, *hold, by, &Decision::Approve { notes: notes.clone() }, recorded);
         }
-        Event::ApprovalRejected { hold, by, decision, .. }
-        | Event::ClarificationAnswered { hold, by, decision, .. }
-        | Event::DecisionMade { hold, by, decision, .. } => decided(run, *hold, by, decision, recorded),
+        Event::ClarificationAnswered { hold, by, decision, secret, .. } => {
+            if let (Decision::Answer { answer }, true) = (decision, *secret) {
+                keep_secret(run, answer);
+            }
+            decided(run, *hold, by, decision, recorded);
+        }
+        Event::ApprovalRejected { hold, by, decision, .. } | Event::DecisionMade { hold, by, decision, .. } => {
+            decided(run, *hold, by, decision, recorded)
+        }
         Event::AutoAdvanced { .. } | Event::ImplementationSucceeded { .. } | Event::ImplementationFailed { .. } => {}
         Event::AgentCrashed { stage, count, .. } => {
             if let Some(state) = stage_state(run, stage) {
@@ -134,7 +145,12 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             });
         }
         Event::GuidanceGiven { stage, text, by } => note(run, NoteKind::Guidance, stage.clone(), text, by),
-        Event::AssumptionOverturned { number, answer, by } => overturn(run, *number, answer, by),
+        Event::AssumptionOverturned { number, answer, by, secret } => {
+            if *secret {
+                run.secret_answers.extend(answer.iter().cloned());
+            }
+            overturn(run, *number, answer, by);
+        }
         Event::PauseAsked { by, reason } => run.pausing = Some(Pausing { by: by.clone(), reason: reason.clone() }),
         Event::SessionTaken { stage, by } => {
             run.attached = Some(Attached { by: by.clone(), since: recorded.at });
@@ -536,6 +552,16 @@ fn place(run: &mut Run, hold: &Hold, pending: &[Question]) {
     run.phase = Phase::Holding { hold: Box::new(hold.clone()) };
 }
 
+/// What was answered is for who asked alone.
+fn keep_secret(run: &mut Run, answer: &[String]) {
+    run.secret_answers.extend(answer.iter().cloned());
+    if let Phase::Holding { hold } = &mut run.phase
+        && let Some(question) = &mut hold.question
+    {
+        question.secret = true;
+    }
+}
+
 fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, recorded: &Recorded) {
     run.decided.push(Decided { hold: hold_id, by: by.clone(), kind: decision.kind(), at: recorded.at });
     let Some(hold) = run.hold().cloned() else { return };
@@ -552,6 +578,8 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
             run.looked = Some(Look { code, memory: hold.memory.clone() });
         }
     }
+    let may_stay = matches!(decision, Decision::Approve { .. });
+    run.allowed_secrets.extend(hold.findings.iter().filter(|_| may_stay).map(|finding| finding.fingerprint.clone()));
     let Some(index) = run.current_stage() else { return };
     let stage = run.stage(index).name.clone();
     if let (Decision::Retry { model: Some(model), .. }, role) = (decision, run.stage(index).role.clone()) {
@@ -582,6 +610,17 @@ fn decided(run: &mut Run, hold_id: HoldId, by: &Actor, decision: &Decision, reco
     let pursues = matches!(run.stage(index).work, Work::Pursue { .. });
     match decision {
         Decision::Approve { .. } if hold.kind == HoldKind::Stuck => {}
+        // Nothing new is said to the agent: what it handed in is taken as it is.
+        Decision::Approve { .. } if !hold.findings.is_empty() => {}
+        Decision::Reject { feedback } if !hold.findings.is_empty() => {
+            let places: Vec<String> = hold.findings.iter().map(|finding| format!("- {}", finding.words())).collect();
+            let places = places.join("\n");
+            let text = format!(
+                "{SENT_BACK_FOR_SECRETS}; your files are as you left them:\n{places}\nTake them out and hand in \
+                 again. {feedback}"
+            );
+            note(run, NoteKind::Feedback, stage, &text, by);
+        }
         Decision::Approve { notes } => {
             if let Some(question) = hold.question {
                 answer_all(run, &stage, question, notes.clone().map(|text| vec![text]), by, recorded);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, Digest, HoldId, MemoryEntry, Micros, ModelName, Purse};
+use crate::{Artifact, Digest, HoldId, MemoryEntry, Micros, ModelName, Purse, SecretFinding};
 
 /// Why a run waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -102,6 +102,9 @@ pub struct Question {
     /// What happens at the deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_deadline: Option<AtDeadline>,
+    /// Whether the answer is for the agent that asks alone, and is written down nowhere else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
 }
 
 impl Question {
@@ -117,6 +120,7 @@ impl Question {
             deadline_minutes: None,
             reversible: false,
             at_deadline: None,
+            secret: false,
         }
     }
 
@@ -199,6 +203,9 @@ pub struct Hold {
     /// Text of strangers the run has read, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<String>,
+    /// What looks like a secret, in the work or in what is about to be pushed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<SecretFinding>,
     /// Binds a decision to what was shown.
     pub digest: Digest,
     /// The decisions it takes.

@@ -28,6 +28,7 @@ mod program;
 mod reflection;
 mod risk;
 mod run;
+mod secret;
 mod status;
 mod taint;
 mod task;
@@ -76,6 +77,7 @@ pub use run::{
     Answer, Assumption, Attached, Decided, Ending, FinishStep, Note, NoteKind, Opened, Parent, Pausing, Phase, Run,
     Said, Spend, StageState, Step, Timer, TimerKind,
 };
+pub use secret::{KnownSecret, SECRET_ANSWER, SENT_BACK_FOR_SECRETS, SecretFinding, SecretScanner, looks_secret};
 pub use status::{Status, TaskWord};
 pub use taint::{Brought, Look, Reach, Taint, TaintKind, TaintSource, TrustedBy, TrustedSource};
 pub use task::{TaskState, TaskStatus};

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, ArtifactKind, DecisionNote, Digest, Run, TaintSource, slug};
+use crate::{Answer, ArtifactKind, DecisionNote, Digest, Run, SecretScanner, TaintSource, slug};
 
 /// Lines of one entry; the complete list of decisions is in the run's record.
 const MAX_LINES: usize = 50;
@@ -78,11 +78,13 @@ fn decision_line(decision: &DecisionNote) -> String {
 }
 
 fn answer_line(answer: &Answer) -> String {
-    let text = answer.answer.as_ref().map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
+    let text = answer.public().map_or_else(|| "left to the agent".to_owned(), |parts| parts.join(", "));
     format!("{}: {} (per clarification)", one_line(&answer.question.question), one_line(&text))
 }
 
+/// A text without line breaks and secrets; those are taken out before it is cut, so that no half of one stays.
 fn one_line(text: &str) -> String {
+    let text = SecretScanner::knowing(&[]).redact(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(MAX_CHARS).collect()
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId, Shortage};
+use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId, SecretFinding, Shortage};
 
 /// What came of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +135,11 @@ pub enum Outcome {
         /// Name of the remote.
         remote: String,
     },
+    /// Commits that the remote lacks add what looks like secrets; nothing was sent.
+    SecretsFound {
+        /// Where, never none.
+        findings: Vec<SecretFinding>,
+    },
     /// The remote did not take it.
     PushRefused {
         /// What it said.
@@ -156,6 +161,11 @@ pub enum Outcome {
 pub enum AgentEnd {
     /// It handed in what the stage wants, and that is committed.
     Submitted(Box<Submission>),
+    /// It handed in work with what looks like secrets in it; nothing of it is committed.
+    HoldsSecrets {
+        /// Where, never none.
+        findings: Vec<SecretFinding>,
+    },
     /// It asks.
     Asked {
         /// One or more questions, never none.
@@ -259,6 +269,7 @@ impl Outcome {
             Self::ForkOpened { .. } => "fork_opened",
             Self::AgentEnded { end, .. } => match end {
                 AgentEnd::Submitted(_) => "submitted",
+                AgentEnd::HoldsSecrets { .. } => "holds_secrets",
                 AgentEnd::Asked { .. } => "asked",
                 AgentEnd::Said { .. } => "said",
                 AgentEnd::Answered { .. } => "answered",
@@ -291,6 +302,7 @@ impl Outcome {
             Self::NotLanded { .. } => "not_landed",
             Self::LandingUnproven { .. } => "landing_unproven",
             Self::Pushed { .. } => "pushed",
+            Self::SecretsFound { .. } => "secrets_found",
             Self::PushRefused { .. } => "push_refused",
             Self::CleanedUp => "cleaned_up",
             Self::Failed { .. } => "failed",
@@ -307,6 +319,7 @@ impl Outcome {
                 | AgentEnd::BudgetSpent { reason, .. }
                 | AgentEnd::QuotaSpent { reason, .. } => Some(reason.clone()),
                 AgentEnd::Submitted(_)
+                | AgentEnd::HoldsSecrets { .. }
                 | AgentEnd::Asked { .. }
                 | AgentEnd::Said { .. }
                 | AgentEnd::Answered { .. }
@@ -322,6 +335,7 @@ impl Outcome {
             | Self::PullRequestRefused { reason } => Some(reason.clone()),
             Self::ChildConflicts { paths, .. } => Some(format!("it conflicts in {}", paths.join(", "))),
             Self::LandingUnproven { .. } => Some("merged with the moved base, the checks fail".to_owned()),
+            Self::SecretsFound { .. } => Some("what is to be pushed holds what looks like secrets".to_owned()),
             Self::Failed { message, .. } => Some(message.clone()),
             Self::BranchOpened { .. }
             | Self::ForkOpened { .. }

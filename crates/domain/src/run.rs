@@ -1,6 +1,6 @@
 //! A run: the state that its events add up to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -55,7 +55,7 @@ pub struct Run {
     /// Tasks that expect to touch the same files.
     pub overlaps: Vec<crate::Overlap>,
     /// Paths that merged tasks changed.
-    pub merged_files: std::collections::BTreeSet<String>,
+    pub merged_files: BTreeSet<String>,
     /// What was said at the end of each iteration towards a goal.
     pub reflections: Vec<Reflection>,
     /// What else is known of a goal.
@@ -124,6 +124,10 @@ pub struct Run {
     pub failure: Option<String>,
     /// Text of strangers it has read.
     pub taints: Vec<Taint>,
+    /// Fingerprints of what looks like secrets and may be in the work all the same, because a person said so.
+    pub allowed_secrets: BTreeSet<String>,
+    /// Answers that are secrets: nothing of them may get into commits or leave.
+    pub secret_answers: Vec<String>,
     /// A person's yes to the work as a whole, since the last of it was read.
     pub looked: Option<Look>,
 }
@@ -391,6 +395,17 @@ pub struct Answer {
     pub at: Timestamp,
 }
 
+impl Answer {
+    /// The answer as it may be shown to anybody but the agent that asked.
+    #[must_use]
+    pub fn public(&self) -> Option<Vec<String>> {
+        match &self.answer {
+            Some(_) if self.question.secret => Some(vec![crate::SECRET_ANSWER.to_owned()]),
+            answer => answer.clone(),
+        }
+    }
+}
+
 /// Money and tokens of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Spend {
@@ -502,7 +517,7 @@ impl Run {
             plan: None,
             tasks: Vec::new(),
             overlaps: Vec::new(),
-            merged_files: std::collections::BTreeSet::new(),
+            merged_files: BTreeSet::new(),
             reflections: Vec::new(),
             goal: Goal::default(),
             assumptions: Vec::new(),
@@ -537,6 +552,8 @@ impl Run {
             ended_at: None,
             failure: None,
             taints: Vec::new(),
+            allowed_secrets: BTreeSet::new(),
+            secret_answers: Vec::new(),
             looked: None,
         }
     }

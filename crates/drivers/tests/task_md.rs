@@ -162,6 +162,13 @@ fn questions_are_items_or_paragraphs_and_only_new_ones_are_asked() {
 }
 
 #[test]
+fn a_question_that_ends_with_secret_wants_a_secret() {
+    let text = "## Questions\n- Which host?\n- Which password? (secret)\n";
+    let Some(HandIn::Questions { questions }) = handed(JobKind::Code, text, &[]) else { panic!("it asks") };
+    assert_eq!(questions.iter().map(|question| question.secret).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn each_job_hands_in_its_own_section_and_nothing_else() {
     let both = "## Handoff\nAdded it.\n\n### Look at\na.rs\n\n### How to test\nrun it\n## Review\nPASS fine\n";
     let Some(HandIn::Handoff(handoff)) = handed(JobKind::Lead, both, &[]) else { panic!("a worker hands over") };

@@ -1,19 +1,25 @@
 //! Artifacts become commits on the run's branch, the same way whether an agent or a person made them.
 //! Never decides whether one is good: what cannot be used is refused with the reason.
 
-use domain::{Artifact, ArtifactKind, ChangeKind, Digest, FileChange, Plan, Risk, slug};
+use domain::{Artifact, ArtifactKind, ChangeKind, Digest, FileChange, Plan, Risk, SecretFinding, slug};
 use engine::{Job, boundary};
 
 use crate::git::{self, ChangeStatus, CommitText, HarvestRefusal};
 use crate::paths::Paths;
 use crate::repos::{Repos, commit_text, from_git, wished_at};
+use crate::secret_guard::SecretGuard;
 use crate::specs;
 use crate::task_file;
 use crate::trouble::Trouble;
 
 /// Why something cannot be taken; whoever made it is told and may mend it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused(pub(crate) String);
+pub(crate) enum Refused {
+    /// It cannot be used.
+    Because(String),
+    /// It holds what looks like secrets: a person says whether it may.
+    Secrets(Vec<SecretFinding>),
+}
 
 /// The artifact, or why it cannot be taken.
 pub(crate) type Made = Result<Result<Artifact, Refused>, Trouble>;
@@ -28,6 +34,7 @@ pub(crate) struct Table<'a> {
     pub(crate) repos: &'a Repos,
     pub(crate) job: &'a Job,
     pub(crate) stage: &'a str,
+    pub(crate) guard: &'a SecretGuard,
 }
 
 /// Code that an agent left in the workspace.
@@ -46,7 +53,7 @@ impl Table<'_> {
         if let Err(error) = spec::Spec::parse(body) {
             return refused(format!("the plan cannot be used: {}", error.retry_prompt()));
         }
-        let title = one_line(title);
+        let (title, body) = (one_line(&self.guard.without_secrets(title)), &*self.guard.without_secrets(body));
         let number = specs::number(self.paths, self.repos, &self.job.run)?;
         let path = format!(".autonomous/specs/{number:03}-{}.md", slug(&self.job.run.opened().request));
         let commit = self.commit_files(&[(path.clone(), body.as_bytes().to_vec())], format!("Plan: {title}"))?;
@@ -60,11 +67,16 @@ impl Table<'_> {
         }
         let mut json = serde_json::to_string_pretty(plan).map_err(|error| Trouble::of(&error))?;
         json.push('\n');
-        let drawn = plan.to_markdown();
+        let json = self.guard.without_secrets(&json);
+        let drawn = self.guard.without_secrets(&plan.to_markdown());
         let (path, digest) = (self.record("plan.md"), Digest::of([json.as_str(), drawn.as_str()]));
         let files = [(self.record("plan.json"), json.into_bytes()), (path.clone(), drawn.into_bytes())];
         let tasks = plan.leaves().len();
-        let title = format!("{tasks} {}: {}", if tasks == 1 { "task" } else { "tasks" }, one_line(&plan.summary));
+        let title = format!(
+            "{tasks} {}: {}",
+            if tasks == 1 { "task" } else { "tasks" },
+            one_line(&self.guard.without_secrets(&plan.summary))
+        );
         let commit = self.commit_files(&files, format!("Plan: {title}"))?;
         Ok(Ok(self.artifact(ArtifactKind::Plan, Some(path), &commit, digest, title)?))
     }
@@ -83,7 +95,18 @@ impl Table<'_> {
         if body.trim().is_empty() || body.len() > MAX_TEXT {
             return refused(format!("the {} has {} bytes; it needs 1 to {MAX_TEXT}", kind.word(), body.trim().len()));
         }
-        let (title, path) = (one_line(title), self.record(file));
+        // What a judge says of checks names this machine's folders.
+        let body = &*match kind {
+            ArtifactKind::ValidationReport => self.guard.redact(body),
+            ArtifactKind::Requirement
+            | ArtifactKind::Scope
+            | ArtifactKind::Research
+            | ArtifactKind::Plan
+            | ArtifactKind::Spec
+            | ArtifactKind::Code
+            | ArtifactKind::Handoff => self.guard.without_secrets(body),
+        };
+        let (title, path) = (one_line(&self.guard.without_secrets(title)), self.record(file));
         let files = [(path.clone(), body.as_bytes().to_vec())];
         let commit = self.commit_files(&files, subject(&format!("{what}: {title}")))?;
         Ok(Ok(self.artifact(kind, Some(path), &commit, Digest::of([body]), title)?))
@@ -114,7 +137,7 @@ impl Table<'_> {
         match git::harvest(&self.repos.private, &self.paths.workspace(&run.id), &Repos::head(run)?, &exclude) {
             Ok(tree) => Ok(Ok(tree)),
             Err(HarvestRefusal::Git(error)) => Err(error.into()),
-            Err(refusal) => Ok(Err(Refused(format!("the workspace cannot be committed: {refusal}")))),
+            Err(refusal) => Ok(Err(Refused::Because(format!("the workspace cannot be committed: {refusal}")))),
         }
     }
 
@@ -128,14 +151,19 @@ impl Table<'_> {
         if self.repos.private.tree_of(&head)? == tree {
             return refused("no file was changed; change what the plan asks for, then complete".to_owned());
         }
+        let found = self.guard.in_tree(&self.repos.private, &head, &tree)?;
+        if !found.is_empty() {
+            return Ok(Err(Refused::Secrets(found)));
+        }
         let mut path = None;
         if let Some((file, text)) = &code.note {
-            let file = self.record(file);
-            tree = self.repos.private.tree_with(&tree, &[(file.clone(), text.as_bytes().to_vec())])?;
+            let (file, text) = (self.record(file), self.guard.redact(text));
+            tree = self.repos.private.tree_with(&tree, &[(file.clone(), text.into_bytes())])?;
             path = Some(file);
         }
-        let title = one_line(code.summary);
-        let text = self.text(format!("{}\n\n{}", subject(&title), code.summary));
+        let summary = self.guard.redact(code.summary);
+        let title = one_line(&summary);
+        let text = self.text(format!("{}\n\n{summary}", subject(&title)));
         boundary("commit.before");
         let commit = self.repos.private.commit_tree(&self.repos.branch, &head, &tree, &text)?;
         boundary("commit.after");
@@ -183,12 +211,12 @@ impl Table<'_> {
     }
 
     fn text(&self, message: String) -> CommitText {
-        commit_text(&self.job.id, self.stage, message, wished_at(&self.job.run, &self.job.id))
+        commit_text(&self.job.id, self.stage, self.guard.redact(&message), wished_at(&self.job.run, &self.job.id))
     }
 }
 
 fn refused(reason: String) -> Made {
-    Ok(Err(Refused(reason)))
+    Ok(Err(Refused::Because(reason)))
 }
 
 /// What of a change a person should look at, by the run's policy.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use broker::Protocol;
 use broker::calls::{CallRecord, Outcome as CallOutcome, Settled, Standing, Used};
-use domain::{AgentEnd, AgentTask, Micros, PursuitStep, SpendReport};
+use domain::{AgentEnd, AgentTask, KnownSecret, Micros, PursuitStep, SECRET_ANSWER, SpendReport};
 use drivers::{AgentEvent, Decoded, Own};
 use engine::{Job, boundary};
 use futures_util::StreamExt as _;
@@ -41,14 +41,21 @@ pub(crate) async fn follow(
     let mut scribe = Scribe::new(hands.diary.clone(), job, task);
     let mut messages = attempt.follow();
     while messages.next().await.is_some() {
-        steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines().await));
+        steps.add(tell(
+            hands,
+            job,
+            task,
+            &mut scribe,
+            &mut counter.strangers,
+            without_answers(job, reader.lines().await),
+        ));
         steps.tell(job).await;
         scribe.rest().await;
         counter.tell(job).await?;
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
-    steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, reader.lines().await));
+    steps.add(tell(hands, job, task, &mut scribe, &mut counter.strangers, without_answers(job, reader.lines().await)));
     steps.tell(job).await;
     scribe.keep().await;
     counter.tell(job).await?;
@@ -56,6 +63,17 @@ pub(crate) async fn follow(
         counter.tell_unsettled(job).await?;
     }
     Ok(ended)
+}
+
+/// What an agent says is shown to people and kept: answers that are secrets are taken out of it.
+fn without_answers(job: &Job, lines: Vec<String>) -> Vec<String> {
+    let longest = |secret: &&String| secret.len() >= KnownSecret::SHORTEST;
+    let secrets = job.run.secret_answers.iter().filter(longest);
+    // As they stand between the quotes of a line.
+    let quoted = secrets.map(|secret| serde_json::Value::String(secret.clone()).to_string());
+    let quoted: Vec<String> = quoted.map(|text| text[1..text.len() - 1].to_owned()).collect();
+    let hide = |line: String| quoted.iter().fold(line, |line, secret| line.replace(secret, SECRET_ANSWER));
+    if quoted.is_empty() { lines } else { lines.into_iter().map(hide).collect() }
 }
 
 /// Passes on what an agent says; its steps towards a goal are given back, because they are facts and not only news.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::{AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Run, Task, TaskStatus, Work};
+use domain::{
+    AgentTask, Artifact, ArtifactKind, Note, NoteKind, Purpose, Run, SENT_BACK_FOR_SECRETS, Task, TaskStatus, Work,
+};
 use drivers::{IterationJob, Job as AgentJob, JobKind, PastAnswer, Permission, PulseJob};
 use engine::Job;
 
@@ -42,6 +44,13 @@ pub(crate) fn note_refusal(session: &Path, reason: &str) -> Result<(), Trouble> 
 /// Why the work of the conversation was refused last, if it was.
 pub(crate) fn refusal(session: &Path) -> Option<String> {
     laid::text(session, REFUSAL_FILE)
+}
+
+/// The same, where a person may have sent it back for the secrets in it.
+pub(crate) fn refusal_of(paths: &Paths, run: &Run, task: &AgentTask) -> Option<String> {
+    let said = run.notes.iter().rev().find(|note| note.stage == task.stage);
+    let sent_back = said.filter(|note| note.kind == NoteKind::Feedback && note.text.starts_with(SENT_BACK_FOR_SECRETS));
+    sent_back.map(|note| note.text.clone()).or_else(|| refusal(&paths.session(&run.id, &task.session)))
 }
 
 /// Keeps for the conversation's next process that it is only begun because the time asked for was granted.
@@ -107,7 +116,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         workspace: paths.workspace(&run.id).display().to_string(),
         request: run.wanted(),
         requirement: desk.given(ArtifactKind::Requirement)?,
-        conversation: conversation(run),
+        conversation: conversation(run, desk.kind),
         scope: desk.given(ArtifactKind::Scope)?,
         research: desk.given(ArtifactKind::Research)?,
         spec: desk.given(ArtifactKind::Spec)?,
@@ -127,7 +136,7 @@ pub(crate) fn describe(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask
         diff: desk.diff()?,
         proof: run.proof.as_ref().filter(|_| desk.kind == JobKind::Review).map(report::proof_text),
         answers: answers(run, task),
-        refusal: refusal(&session),
+        refusal: refusal_of(paths, run, task),
         extensions: extensions(&session, task.session.attempt),
         minutes: minutes(job, task),
         max_turns: MAX_TURNS,
@@ -383,8 +392,15 @@ fn note_text(round: u32, note: &Note) -> String {
     format!("round {round}, {} ({kind}): {}", note.by, note.text)
 }
 
-fn conversation(run: &Run) -> Vec<String> {
-    shorten(&run.conversation.iter().map(|said| format!("{}: {}", said.by, said.text)).collect::<Vec<_>>())
+/// What was said before the plan; secrets in it are told to who was spoken with alone.
+fn conversation(run: &Run, kind: JobKind) -> Vec<String> {
+    let hidden = run.secret_answers.iter().filter(|_| kind != JobKind::Converse);
+    let hidden: Vec<&String> = hidden.filter(|secret| !secret.trim().is_empty()).collect();
+    let told = |said: &domain::Said| {
+        let text = hidden.iter().fold(said.text.clone(), |text, secret| text.replace(*secret, domain::SECRET_ANSWER));
+        format!("{}: {text}", said.by)
+    };
+    shorten(&run.conversation.iter().map(told).collect::<Vec<_>>())
 }
 
 fn answers(run: &Run, task: &AgentTask) -> Vec<PastAnswer> {

@@ -10,13 +10,14 @@ use crate::cards;
 use crate::paths::Paths;
 use crate::report;
 use crate::repos::{Repos, to_git};
+use crate::secret_guard::SecretGuard;
 use crate::trouble::Trouble;
 
 type Taken = Result<Result<Submission, Refused>, Trouble>;
 
-pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn) -> Taken {
+pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn, guard: &SecretGuard) -> Taken {
     let repos = Repos::open(paths, &job.run)?;
-    let table = Table { paths, repos: &repos, job, stage: &task.stage };
+    let table = Table { paths, repos: &repos, job, stage: &task.stage, guard };
     let since = match &task.since {
         Some(approved) => to_git(approved)?,
         None => Repos::base_commit(&job.run)?,
@@ -72,7 +73,7 @@ pub(crate) fn commit(paths: &Paths, job: &Job, task: &AgentTask, work: HandIn) -
         | HandIn::QuotaSpent { .. }
         | HandIn::BudgetSpent { .. }
         | HandIn::Permission { .. }
-        | HandIn::GaveUp { .. } => Ok(Err(Refused("nothing was handed in".to_owned()))),
+        | HandIn::GaveUp { .. } => Ok(Err(Refused::Because("nothing was handed in".to_owned()))),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::passing::EFFECT_WAITS;
 use crate::paths::Paths;
 use crate::repos::wished_at;
 use crate::sandbox::TierChoice;
+use crate::secret_guard::{Guards, SecretGuard, ServerSecrets};
 use crate::settings::ForgeSettings;
 use crate::trouble::{Prospect, Trouble};
 
@@ -42,6 +43,8 @@ pub struct HandsConfig {
     pub isolation: Isolation,
     /// How to open pull requests.
     pub forge: ForgeSettings,
+    /// Secrets of the server that the hands do not work with: they must not get into what a run leaves either.
+    pub secrets: ServerSecrets,
     /// For reading logs; the hands never write it.
     pub store: Arc<dyn Store>,
     /// Where conversations are kept.
@@ -70,6 +73,7 @@ pub struct Hands {
     pub(crate) direct: DirectAgents,
     pub(crate) isolation: Isolation,
     pub(crate) forge: ForgeSettings,
+    secrets: Arc<ServerSecrets>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
     pub(crate) activity: broadcast::Sender<Activity>,
@@ -98,11 +102,12 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let HandsConfig { home, program, models, mcp, direct, isolation, forge, store, diary } = config;
+        let secrets = Arc::new(config.secrets.clone().with_those_of(&config));
+        let HandsConfig { home, program, models, mcp, direct, isolation, forge, secrets: _, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
         let lanes = Lanes::default();
-        Arc::new(Self { paths, program, models, mcp, direct, isolation, forge, store, diary, activity, lanes })
+        Arc::new(Self { paths, program, models, mcp, direct, isolation, forge, secrets, store, diary, activity, lanes })
     }
 
     /// The tier for processes that work on a project; refused where the machine cannot hold them as it must.
@@ -110,6 +115,16 @@ impl Hands {
         let (isolation, project) = (self.isolation.clone(), project.to_owned());
         let tried = tokio::task::spawn_blocking(move || isolation.tier(&project, &needs)).await;
         tried.unwrap_or_else(|join| Err(Trouble::new(format!("trying the sandbox ended early: {join}"))))
+    }
+
+    /// What keeps secrets out of what a run leaves.
+    pub(crate) fn guard(&self, run: &domain::Run) -> SecretGuard {
+        self.guards().of(run)
+    }
+
+    /// The same, for who makes one on another thread.
+    pub(crate) fn guards(&self) -> Guards {
+        Guards { secrets: self.secrets.clone(), paths: self.paths.clone(), store: self.store.clone() }
     }
 
     /// What agents do right now.

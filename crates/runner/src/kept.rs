@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::{AgentTask, EffectId, Run};
+use domain::{AgentTask, CommitId, EffectId, Run};
 use engine::Job;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,9 @@ struct Kept {
     said: Said,
     /// The effect that has taken it up.
     taken_by: Option<u32>,
+    /// Its tree, where it was kept apart because a person is asked about what is in it.
+    #[serde(default)]
+    blocked_at: Option<CommitId>,
 }
 
 /// What people told the run so far; the same for as long as nobody says anything new.
@@ -61,7 +64,16 @@ pub(crate) fn keep(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(), Tro
     }
     let (number, wished_at) = (job.id.number, wished_at(&job.run, &job.id));
     let said = Said::to(&job.run, &task.session.role);
-    write(paths, job, &Kept { number, wished_at, task: task.clone(), said, taken_by: None })
+    write(paths, job, &Kept { number, wished_at, task: task.clone(), said, taken_by: None, blocked_at: None })
+}
+
+/// Notes an attempt whose work waits for a person's word before it is committed. Unless they say something new to the
+/// agent, the next effect commits it, and the agent does not work again.
+pub(crate) fn keep_blocked(paths: &Paths, job: &Job, task: &AgentTask, tree: Option<&CommitId>) -> Result<(), Trouble> {
+    let (number, wished_at) = (job.id.number, wished_at(&job.run, &job.id));
+    let said = Said::to(&job.run, &task.session.role);
+    let kept = Kept { number, wished_at, task: task.clone(), said, taken_by: None, blocked_at: tree.cloned() };
+    write(paths, job, &kept)
 }
 
 /// The job and task to go on with: those of an attempt that has ended and was given up on, or the ones given.
@@ -83,9 +95,9 @@ pub(crate) fn take_up(paths: &Paths, job: &Job, task: &AgentTask) -> Result<(Job
 }
 
 fn is_the_same_work(kept: &Kept, run: &Run, task: &AgentTask) -> bool {
-    let work =
-        |task: &AgentTask| (task.stage.clone(), task.session.role.clone(), task.purpose.clone(), task.at.clone());
-    work(&kept.task) == work(task) && kept.said == Said::to(run, &task.session.role)
+    let work = |task: &AgentTask| (task.stage.clone(), task.session.role.clone(), task.purpose.clone());
+    let at = task.at == kept.task.at || kept.blocked_at.as_ref() == Some(&task.at);
+    work(&kept.task) == work(task) && at && kept.said == Said::to(run, &task.session.role)
 }
 
 fn path(paths: &Paths, job: &Job) -> PathBuf {

@@ -20,7 +20,7 @@ pub(crate) fn context(run: &Run, log: &[Recorded], anchor: Option<&str>, at: Tim
             json!({
                 "question": answer.question.question,
                 "context": answer.question.context,
-                "response": answer.answer.as_ref().map(|parts| parts.join(", ")),
+                "response": answer.public().map(|parts| parts.join(", ")),
                 "answeredAt": answer.at,
                 "answeredBy": answer.by,
                 "stage": answer.stage,
@@ -157,7 +157,7 @@ fn approved_at(log: &[Recorded], commit: &str) -> Option<Timestamp> {
 pub(crate) fn events(log: &[Recorded]) -> String {
     let mut text = String::new();
     for recorded in log {
-        let event = serde_json::to_value(&recorded.event).expect("events are plain data");
+        let event = serde_json::to_value(recorded.event.without_secrets()).expect("events are plain data");
         let line = json!({
             "sequence": recorded.sequence,
             "type": event["type"],

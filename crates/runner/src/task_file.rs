@@ -49,7 +49,7 @@ pub(crate) fn lay_out(paths: &Paths, repos: &Repos, job: &Job, task: &AgentTask)
         return Ok(());
     }
     let earlier = read_plain(&paths.run(&run.id))?.map(|bytes| TaskFile::parse(&bytes));
-    let refusal = brief::refusal(&paths.session(&run.id, &task.session));
+    let refusal = brief::refusal_of(paths, run, task);
     let sheet = TaskSheet { refusal, ..sheet(repos, run, task)? };
     let text = sheet.write(kind, earlier.as_ref()).render();
     let workspace = paths.workspace(&run.id);
@@ -97,7 +97,12 @@ fn sheet(repos: &Repos, run: &Run, task: &AgentTask) -> Result<TaskSheet, Troubl
         updated_at: run.updated_at.to_string(),
         context: context.unwrap_or_default(),
         answers: answers
-            .map(|answer| (answer.question.question.clone(), answer.answer.as_ref().map(|words| words.join(", "))))
+            // A secret is for the stage that asked alone.
+            .map(|answer| {
+                let own = answer.stage == task.stage;
+                let said = if own { answer.answer.clone() } else { answer.public() };
+                (answer.question.question.clone(), said.map(|words| words.join(", ")))
+            })
             .collect(),
         said: said.map(|note| format!("{}: {}", note.by, note.text)).collect(),
         // Known to whoever knows the conversation.

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use git_support::{World, branch, commit_all, git, guarded, text, write};
+use git_support::{World, branch, commit_all, git, guarded, read, text, write};
 use runner::git::{
     CommitId, CommitRequest, JoinRequest, Remote, Strategy, harvest, join, land, materialise, publish, push_remote,
     remove_workspace, rescue,
@@ -171,7 +171,7 @@ fn play(trick: &Trick) {
         let it = Planted::new(trick);
         let before = guarded(&it.world.top());
         operation(&it);
-        assert!(it.quiet(), "{name}: {}", fs::read_to_string(&it.canary).unwrap_or_default());
+        assert!(it.quiet(), "{name}: {}", read(&it.canary, ""));
         let after = guarded(&it.world.top());
         let kept = |path: &&PathBuf| path.starts_with(".git") && **path != Path::new(".git/index");
         for path in before.keys().filter(kept) {

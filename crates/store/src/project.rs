@@ -95,8 +95,11 @@ pub(crate) fn project(
 ) -> Result<(), StoreError> {
     match &recorded.event {
         Event::ClarificationRequested { hold, .. } => asked(connection, run, hold, recorded),
-        Event::ClarificationAnswered { hold, by, decision, .. } => {
-            answered(connection, run, *hold, &by.name, decision, recorded)
+        Event::ClarificationAnswered { hold, by, decision, secret, .. } => {
+            // This table is for views: a secret is none of theirs.
+            let hidden = Decision::Answer { answer: vec![domain::SECRET_ANSWER.to_owned()] };
+            let shown = if *secret { &hidden } else { decision };
+            answered(connection, run, *hold, &by.name, shown, recorded)
         }
         Event::ArtifactCreated { artifact, .. } => made(connection, (run, number), artifact, recorded),
         // It was paid for once, by another run.

@@ -51,6 +51,7 @@ fn hold(kind: HoldKind) -> Hold {
         at_deadline: None,
         purse: None,
         strangers: Vec::new(),
+        findings: Vec::new(),
         digest: Digest::of(["shown"]),
         allowed: vec![DecisionKind::Approve, DecisionKind::Reject, DecisionKind::AcceptAnyway, DecisionKind::Cancel],
     }
@@ -95,7 +96,7 @@ fn every_event() -> Vec<Event> {
             decisions: vec![note()],
         },
         Event::ApprovalRequested { hold: hold(HoldKind::Approval), pending: Vec::new() },
-        Event::ApprovalGranted { hold: HoldId(9), digest: digest.clone(), by: by.clone(), notes: None },
+        Event::ApprovalGranted { hold: HoldId(9), digest: digest.clone(), by: by.clone(), notes: None, secret: false },
         Event::ApprovalRejected { hold: HoldId(9), digest: digest.clone(), by: by.clone(), decision },
         Event::ClarificationRequested {
             hold: hold(HoldKind::Clarification),
@@ -106,6 +107,7 @@ fn every_event() -> Vec<Event> {
             digest: digest.clone(),
             by: by.clone(),
             decision: Decision::Answer { answer: vec!["Google".to_owned()] },
+            secret: false,
         },
         Event::HoldPlaced { hold: hold(HoldKind::Fix) },
         Event::DecisionMade {
@@ -165,7 +167,7 @@ fn team_events(by: domain::Actor) -> Vec<Event> {
             },
             answer: vec!["Google".to_owned()],
         },
-        Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone() },
+        Event::AssumptionOverturned { number: 1, answer: vec!["GitHub".to_owned()], by: by.clone(), secret: false },
         Event::GuidanceGiven { stage: stage.clone(), text: "no new crates".to_owned(), by: by.clone() },
         Event::RunForked { from: samples::run_id(1), at: 9, by: by.clone(), changes: fork_changes() },
         Event::ForkOpened { carried: true },
@@ -408,4 +410,29 @@ fn an_old_log_adds_up_to_the_same_run() {
     let run = domain::replay(id, log);
     let state = format!("{:#?}\nnotes: {:#?}\nanswers: {:#?}\n", engine::Row::of(&run), run.notes, run.answers);
     check_golden("state.txt", &state);
+}
+
+#[test]
+fn findings_and_secret_answers_are_stored_only_where_there_are_some() {
+    let answered = |secret: bool| Event::ClarificationAnswered {
+        hold: HoldId(9),
+        digest: Digest::of(["shown"]),
+        by: samples::actor("ada"),
+        decision: Decision::Answer { answer: vec!["Google".to_owned()] },
+        secret,
+    };
+    let placed = |findings| Event::HoldPlaced { hold: Hold { findings, ..hold(HoldKind::Permission) } };
+    let question = domain::Question { secret: true, ..samples::question("Which password?") };
+    let asked = Hold { question: Some(question), ..hold(HoldKind::Clarification) };
+    for (event, word, stored) in [
+        (answered(false), "secret", false),
+        (answered(true), "\"secret\":true", true),
+        (placed(Vec::new()), "findings", false),
+        (placed(vec![samples::finding("src/login.rs")]), "\"fingerprint\"", true),
+        (Event::ClarificationRequested { hold: asked, pending: Vec::new() }, "\"secret\":true", true),
+    ] {
+        let (kind, payload) = store::encode(&event).unwrap();
+        assert_eq!(payload.contains(word), stored, "{payload}");
+        assert_eq!(store::decode(1, &kind, &payload).unwrap(), event);
+    }
 }

@@ -123,8 +123,9 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
             Outcome::BaseMoved { base: samples::commit(88) },
         ],
         Effect::PushRemote { ask, .. } => {
+            let secrets = Outcome::SecretsFound { findings: vec![samples::finding("src/login.rs")] };
             let unasked = ask.then(|| Outcome::PushUnasked { remote: "origin".to_owned() });
-            let others = [Outcome::PushRefused { reason: text() }, Outcome::Pushed { remote: None }];
+            let others = [Outcome::PushRefused { reason: text() }, Outcome::Pushed { remote: None }, secrets];
             others.into_iter().chain(unasked).collect()
         }
         Effect::OpenPullRequest { .. } => vec![Outcome::PullRequestRefused { reason: text() }],
@@ -182,6 +183,8 @@ fn agent_ends(run: &Run, number: u32, task: &AgentTask) -> Vec<Outcome> {
         Work::Produce { may_delegate: true, .. } => ends.push(handed_out(number, &task.stage)),
         Work::Produce { .. } | Work::Judge { .. } | Work::Prove { .. } | Work::Delegate { .. } => {}
     }
+    let code = run.stage(index).work.artifact().is_some_and(ArtifactKind::is_code);
+    ends.extend(code.then(|| AgentEnd::HoldsSecrets { findings: vec![samples::finding("src/login.rs")] }));
     let good = agree(run, number, &Effect::RunAgent(task.clone()));
     let mut outcomes: Vec<Outcome> = ends.into_iter().map(agent).collect();
     outcomes.extend(verdicts(&good));

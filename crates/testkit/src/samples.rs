@@ -209,3 +209,17 @@ pub fn proof(n: u64, exit: i32) -> Proof {
     };
     Proof { commit: commit(n), checks: vec![check], earlier_tests: None }
 }
+
+/// Something that looks like a secret.
+#[must_use]
+pub fn finding(path: &str) -> domain::SecretFinding {
+    domain::SecretFinding {
+        kind: "GitHub token".to_owned(),
+        known_as: None,
+        path: path.to_owned(),
+        line: 3,
+        column: 9,
+        excerpt: "ghp_…, 40 characters".to_owned(),
+        fingerprint: domain::Digest::of(["GitHub token", path]).to_string(),
+    }
+}

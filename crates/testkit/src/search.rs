@@ -236,6 +236,7 @@ fn key(run: &Run) -> String {
             hold.question.is_some(),
             hold.at_deadline,
             hold.deadline.is_some(),
+            !hold.findings.is_empty(),
         )
     });
     let pending: Vec<_> = run.pending_questions.iter().map(|question| question.rule()).collect();

@@ -53,6 +53,6 @@ pub use task::{
 };
 pub use view::{
     ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, DirectRoleView, EventView, FileChangeView,
-    HoldView, PlaybookProblem, PlaybookView, QueueView, RunView, ServerInfo, SpendCall, SpendView, StageView, StepView,
-    StrangersView, WhyView,
+    HoldView, PlaybookProblem, PlaybookView, QueueView, RunView, SecretFindingView, ServerInfo, SpendCall, SpendView,
+    StageView, StepView, StrangersView, WhyView,
 };

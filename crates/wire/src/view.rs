@@ -245,6 +245,31 @@ pub struct HoldView {
     /// Text of strangers the run has read, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<String>,
+    /// Whether the answer is a secret: it is hidden while typed, and nobody but the agent that asks is told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
+    /// What looks like a secret in what is decided on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<SecretFindingView>,
+}
+
+/// A place where something looks like a secret; nothing of it but its first letters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretFindingView {
+    /// What it looks like: `GitHub token`, `private key` …
+    pub kind: String,
+    /// The setting it is the value of, where Holdpoint knows the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_as: Option<String>,
+    /// The file.
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+    /// In bytes, from 1.
+    pub column: u32,
+    /// Its first letters and its length.
+    pub excerpt: String,
 }
 
 /// An artifact, without its content.

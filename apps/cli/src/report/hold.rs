@@ -1,7 +1,7 @@
 //! A hold for people: what is shown, and what may be answered. Pure.
 
 use jiff::Timestamp;
-use wire::{ArtifactContent, DiffView, HoldView, RiskView};
+use wire::{ArtifactContent, DiffView, HoldView, RiskView, SecretFindingView};
 
 use super::{
     clean, clean_line,
@@ -44,6 +44,7 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     lines.extend(strangers(hold, width));
     lines.extend(risks(hold, width));
     lines.extend(memory(hold, width));
+    lines.extend(findings(hold, width));
     lines.extend(question(hold, width));
     lines.extend(asked(hold, width));
     lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
@@ -97,6 +98,19 @@ fn memory(hold: &HoldView, width: usize) -> Vec<String> {
         first.into_iter().chain(wrapped.map(|line| format!("      {line}"))).collect::<Vec<_>>()
     });
     std::iter::once(head).chain(entries).collect()
+}
+
+/// What looks like a secret, a line each.
+fn findings(hold: &HoldView, width: usize) -> Vec<String> {
+    let line = |found: &SecretFindingView| {
+        let what = match &found.known_as {
+            Some(name) => format!("the value of {name}, which Holdpoint knows"),
+            None => found.kind.clone(),
+        };
+        let said = format!("{}:{}:{}: {what} ({})", found.path, found.line, found.column, found.excerpt);
+        format!("  {BAD}!{BAD:#} {}", fit(&clean_line(&said), width.saturating_sub(4)))
+    };
+    hold.findings.iter().map(line).collect()
 }
 
 /// What people asked about it, and the answers.
@@ -153,6 +167,7 @@ fn title(hold: &HoldView) -> String {
         "clarification" => format!("question {}{stage}", hold.attempt_number.unwrap_or(1)),
         "confirm" => format!("is that right?{stage}"),
         "fix" => format!("validation failed{stage}"),
+        "permission" if !hold.findings.is_empty() => format!("secrets?{stage}"),
         "permission" => format!("may it?{stage}"),
         "quota" => format!("the provider's window is spent{stage}"),
         "conflict" => match &hold.task {
@@ -186,6 +201,9 @@ fn question(hold: &HoldView, width: usize) -> Vec<String> {
     lines.extend(options.map(|(index, option)| format!("    {}. {}", index + 1, clean_line(option))));
     if !hold.default.is_empty() {
         lines.push(format!("  {DIM}the agent would choose: {}{DIM:#}", clean_line(&hold.default.join(", "))));
+    }
+    if hold.secret {
+        lines.push(format!("  {DIM}a secret: only the agent that asks is told, and it is not written down{DIM:#}"));
     }
     lines
 }
@@ -288,6 +306,29 @@ decide with:
         let text = plain(&draw(&hold, &Shown::Nothing, sample::at(), 60));
         assert!(text.contains("  ! 1 lock file changed: Cargo.lock\n"), "{text}");
         assert!(text.ends_with("  ? Why a map?\n    It is sorted."), "{text}");
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_shown_with_its_place_and_its_first_letters() {
+        let found = SecretFindingView {
+            kind: "GitHub token".to_owned(),
+            known_as: None,
+            path: "src/a\u{1b}[2K.rs".to_owned(),
+            line: 3,
+            column: 9,
+            excerpt: "ghp_…, 40 characters".to_owned(),
+        };
+        let known = SecretFindingView { known_as: Some("GITHUB_TOKEN".to_owned()), ..found.clone() };
+        let hold = HoldView {
+            kind: "permission".to_owned(),
+            question: None,
+            findings: vec![found, known],
+            ..sample::question()
+        };
+        let text = plain(&draw(&hold, &Shown::Nothing, sample::at(), 90));
+        assert!(text.contains("◆ secrets? · implementation"), "{text}");
+        assert!(text.contains("  ! src/a\u{fffd}[2K.rs:3:9: GitHub token (ghp_…, 40 characters)\n"), "{text}");
+        assert!(text.contains("the value of GITHUB_TOKEN, which Holdpoint knows"), "{text}");
     }
 
     #[test]

@@ -303,6 +303,8 @@ pub(crate) mod sample {
             task: None,
             strangers: Vec::new(),
             memory: Vec::new(),
+            secret: false,
+            findings: Vec::new(),
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn draw(state: &mut State, frame: &mut Frame<'_>, colours: Colours) {
     let area = frame.area();
     screen(state, area, frame.buffer_mut());
     if let Some(Prompt::Line { about, text }) = &state.prompt {
-        let typed = Line::from(format!("{}: {}", about.title(), clean_line(text))).width();
+        let typed = Line::from(format!("{}: {}", about.title(), about.typed(text))).width();
         let column = u16::try_from(typed).unwrap_or(u16::MAX).min(area.width.saturating_sub(1));
         frame.set_cursor_position((column, area.height.saturating_sub(2)));
     }
@@ -159,7 +159,7 @@ fn speech_line(state: &State, width: u16) -> Line<'static> {
             let title = Span::styled(format!("{}: ", about.title()), Style::new().fg(Color::Yellow));
             // The end of what is typed stays in sight.
             let room = width.saturating_sub(title.width() + 1);
-            let text = clean_line(text);
+            let text = about.typed(text);
             let cut = text.chars().count().saturating_sub(room);
             let wrong = wrong.map(|wrong| Span::styled(format!("  ✗ {wrong}"), WARNING));
             let typed = Span::raw(text.chars().skip(cut).collect::<String>());

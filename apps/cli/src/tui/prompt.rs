@@ -43,6 +43,22 @@ pub(super) enum Outcome {
 }
 
 impl About {
+    /// What is shown of what was typed.
+    pub(super) fn typed(&self, text: &str) -> String {
+        let hides = |hold: &HoldView| hold.secret;
+        match self {
+            Self::Answer(hold) if hides(hold) => "•".repeat(text.chars().count()),
+            // The words behind `answer` are the answer.
+            Self::Decision(hold) if hides(hold) => match text.split_once(' ') {
+                Some((word, rest)) => format!("{word} {}", "•".repeat(rest.chars().count())),
+                None => crate::report::clean_line(text),
+            },
+            Self::Filter | Self::Feedback(_) | Self::Suggestion(_) | Self::Answer(_) | Self::Decision(_) => {
+                crate::report::clean_line(text)
+            }
+        }
+    }
+
     pub(super) fn title(&self) -> String {
         match self {
             Self::Filter => "filter".to_owned(),

@@ -22,6 +22,7 @@ mod queue;
 mod reading;
 mod roles;
 mod scopes;
+mod secrets;
 mod tasks;
 mod team;
 mod types;

@@ -70,7 +70,9 @@ export function Answer({ hold, busy, send }: Props) {
       {!choice && hold.responseType !== "file_upload" && (
         <label>
           Your answer
-          <textarea rows={3} value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && submit()} />
+          {hold.secret
+            ? <><input type="password" autoComplete="off" value={text} onChange={(event) => setText(event.target.value)} /><span className="quiet">A secret: only the agent that asks is told, and it is not written down.</span></>
+            : <textarea rows={3} value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => event.key === "Enter" && (event.metaKey || event.ctrlKey) && submit()} />}
         </label>
       )}
       {wrong && <p className="trouble" role="alert">{wrong}</p>}

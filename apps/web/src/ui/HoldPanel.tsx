@@ -48,6 +48,11 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
         {hold.deadline && <p className="deadline">Ends by itself {new Date(hold.deadline).toLocaleString()}{hold.atDeadline ? `: ${hold.atDeadline.replaceAll("_", " ")}` : ""}.</p>}
         {(hold.strangers ?? []).length > 0 && <p className="strangers">This run has read text of strangers: {hold.strangers?.join(", ")}. Look closely.</p>}
         {(hold.memory ?? []).length > 0 && <MemoryLines lines={hold.memory ?? []} />}
+        {(hold.findings ?? []).length > 0 && (
+          <ul className="findings" aria-label="What looks like a secret">
+            {hold.findings?.map((found) => <li key={`${found.path}:${found.line}:${found.column}`}><code>{found.path}:{found.line}:{found.column}</code> {found.knownAs ? `the value of ${found.knownAs}, which Holdpoint knows` : found.kind} <span className="quiet">({found.excerpt})</span></li>)}
+          </ul>
+        )}
         {(hold.asked ?? []).map((asked, at) => <Asked key={at} asked={asked} />)}
         <Comments.Provider value={comments}><Evidence hold={hold} run={run.data} onShown={onShown} /></Comments.Provider>
       </div>

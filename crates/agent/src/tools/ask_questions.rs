@@ -34,6 +34,8 @@ struct Asked {
     reversible: bool,
     #[serde(default, rename = "at_deadline", alias = "atDeadline")]
     at_deadline: Option<Deadline>,
+    #[serde(default)]
+    secret: bool,
 }
 
 /// One answer, or several for a choice of several.
@@ -90,6 +92,10 @@ pub(super) fn definition() -> Definition {
                         "at_deadline": {
                             "type": "string", "enum": ["wait", "escalate", "assume"],
                             "description": "assume: go on with the default, which must then be given, and only for what is reversible."
+                        },
+                        "secret": {
+                            "type": "boolean",
+                            "description": "The answer is a password, key or token: you alone get it, it is hidden while typed and written down nowhere. Never put it in a file you hand in."
                         }
                     }
                 }
@@ -151,6 +157,7 @@ fn question(asked: Asked) -> Result<Question, ToolError> {
         deadline_minutes: asked.deadline_minutes,
         reversible: asked.reversible,
         at_deadline,
+        secret: asked.secret,
     })
 }
 

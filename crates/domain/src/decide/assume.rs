@@ -1,7 +1,7 @@
 //! Assumptions: what a run went on with because nobody answered in time, and how a person takes one back.
 
 use super::{Draft, stage};
-use crate::{Actor, Effect, Event, Phase, Rejection};
+use crate::{Actor, Effect, Event, Phase, Rejection, looks_secret};
 
 pub(super) fn overturn(draft: &mut Draft, number: u32, answer: Vec<String>, by: Actor) -> Result<(), Rejection> {
     if draft.run.is_ended() {
@@ -13,11 +13,12 @@ pub(super) fn overturn(draft: &mut Draft, number: u32, answer: Vec<String>, by: 
         return Err(Rejection::TooLate);
     }
     let known = draft.run.assumptions.iter().find(|known| known.number == number && !known.overturned);
-    known.ok_or(Rejection::NoAssumption(number))?;
+    let known = known.ok_or(Rejection::NoAssumption(number))?;
+    let secret = known.question.secret || answer.iter().any(|part| looks_secret(part));
     if answer.iter().all(|part| part.trim().is_empty()) {
         return Err(Rejection::BadAnswer("say what is right instead".to_owned()));
     }
-    draft.record(Event::AssumptionOverturned { number, answer, by });
+    draft.record(Event::AssumptionOverturned { number, answer, by, secret });
     // A stage that is still to come takes the correction from its notes.
     let Some(index) = rewind(draft) else { return Ok(()) };
     let agent = draft.agent();

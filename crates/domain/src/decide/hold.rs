@@ -5,7 +5,7 @@ mod act;
 use super::{Draft, delegate, stage};
 use crate::{
     Artifact, ArtifactKind, AtDeadline, CommitId, DecisionKind, Digest, EarlierTests, Event, Hold, HoldKind, Mark,
-    MemoryEntry, Purse, Question, Run, Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
+    MemoryEntry, Purse, Question, Run, SecretFinding, Severity, Shortage, StageGate, TaintSource, TaskStatus, Work,
 };
 
 pub(super) use act::decide;
@@ -38,6 +38,7 @@ pub(super) fn new(
         at_deadline: None,
         purse: None,
         strangers: draft.run.strangers().map(TaintSource::words).collect(),
+        findings: Vec::new(),
         allowed,
     }
 }
@@ -210,6 +211,31 @@ pub(super) fn ask_permission(draft: &mut Draft, index: usize, request: String) {
     use DecisionKind::{Approve, ApproveForRun, Cancel, Reject, Suggest};
     let allowed = vec![Approve, ApproveForRun, Reject, Suggest, Cancel];
     place(draft, HoldKind::Permission, Some(index), request, allowed);
+}
+
+/// What an agent handed in, or without a stage what is about to be pushed, holds what looks like secrets. What is in
+/// commits already cannot be sent back: their history would hold it still.
+pub(super) fn ask_secrets(draft: &mut Draft, index: Option<usize>, mut findings: Vec<SecretFinding>) {
+    use DecisionKind::{Approve, Cancel, Reject};
+    findings.truncate(SecretFinding::MOST);
+    let places: Vec<String> = findings.iter().take(5).map(SecretFinding::words).collect();
+    let more = findings.len().saturating_sub(places.len());
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let (what, then) = match index {
+        Some(index) => {
+            let role = &draft.run.stage(index).role;
+            (format!("what the {role} made"), "approve to commit exactly these, or reject to send it back")
+        }
+        None => ("what is to be pushed".to_owned(), "approve to push exactly these"),
+    };
+    let summary = format!("{what} holds what looks like secrets; {then}: {}{more}", places.join("; "));
+    let allowed = if index.is_some() { vec![Approve, Reject, Cancel] } else { vec![Approve, Cancel] };
+    let mut hold = new(draft, HoldKind::Permission, index, summary, allowed);
+    let stamp = stamp(draft);
+    let parts = findings.iter().flat_map(|finding| [finding.path.as_str(), finding.fingerprint.as_str()]);
+    hold.digest = Digest::of([stamp.as_str()].into_iter().chain(parts));
+    hold.findings = findings;
+    draft.place(hold);
 }
 
 /// A stage ran out of time, or its agent asks for more.

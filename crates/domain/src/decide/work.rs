@@ -45,7 +45,9 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         }
         Effect::PushRemote { ask, .. } => {
             let unasked = *ask && matches!(outcome, Outcome::PushUnasked { .. });
-            unasked || matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. })
+            let ends =
+                matches!(outcome, Outcome::Pushed { .. } | Outcome::PushRefused { .. } | Outcome::SecretsFound { .. });
+            unasked || ends
         }
         Effect::OpenPullRequest { .. } => {
             matches!(outcome, Outcome::PullRequestOpened { .. } | Outcome::PullRequestRefused { .. })
@@ -79,6 +81,7 @@ fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
         | Outcome::BaseMoved { .. }
         | Outcome::PushUnasked { .. }
         | Outcome::Pushed { .. }
+        | Outcome::SecretsFound { .. }
         | Outcome::PushRefused { .. }
         | Outcome::CleanedUp
         | Outcome::Failed { .. } => (None, None),
@@ -155,6 +158,7 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             hold::ask_conflict(draft, "merged with the moved base, these checks fail", &paths);
         }
         Outcome::Pushed { remote } => finish::pushed(draft, remote),
+        Outcome::SecretsFound { findings } => hold::ask_secrets(draft, None, findings),
         Outcome::PushRefused { reason } => {
             hold::ask_credentials(draft, format!("the remote did not take the branch: {reason}"));
         }
@@ -196,6 +200,7 @@ fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
     }
     match end {
         AgentEnd::Submitted(submission) => submitted::submitted(draft, index, *submission),
+        AgentEnd::HoldsSecrets { findings } => hold::ask_secrets(draft, Some(index), findings),
         AgentEnd::Asked { questions } => clarify::ask(draft, index, questions),
         AgentEnd::Said { ready, message } => converse::said(draft, index, ready, message),
         AgentEnd::Answered { .. } => crashed(draft, index, "it answered a question nobody asked".to_owned()),
@@ -218,6 +223,7 @@ fn answer_of(end: &AgentEnd) -> String {
         | AgentEnd::QuotaSpent { reason, .. }
         | AgentEnd::BudgetSpent { reason, .. } => format!("(no answer: {reason})"),
         AgentEnd::Submitted(_)
+        | AgentEnd::HoldsSecrets { .. }
         | AgentEnd::Asked { .. }
         | AgentEnd::Said { .. }
         | AgentEnd::Reflected { .. }

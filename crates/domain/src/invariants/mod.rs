@@ -6,6 +6,7 @@ mod family;
 mod forks;
 mod gates;
 mod landing;
+mod secrets;
 mod strangers;
 mod tasks;
 
@@ -67,6 +68,7 @@ struct Seen {
     // What a person said shall be merged whatever the gates say.
     forced: Option<CommitId>,
     strangers: strangers::Strangers,
+    secrets: secrets::Secrets,
     forks: forks::Forks,
 }
 
@@ -118,12 +120,12 @@ impl Checker {
         match &recorded.event {
             Event::EffectRequested { number, effect } => self.requested(recorded, *number, effect),
             Event::EffectFinished { number, .. } => self.finished(recorded, *number),
-            Event::ApprovalGranted { hold, digest, by, notes } => {
+            Event::ApprovalGranted { hold, digest, by, notes, .. } => {
                 let approve = Decision::Approve { notes: notes.clone() };
                 self.used(recorded, *hold, digest.as_str(), by, &approve);
             }
             Event::ApprovalRejected { hold, digest, by, decision }
-            | Event::ClarificationAnswered { hold, digest, by, decision }
+            | Event::ClarificationAnswered { hold, digest, by, decision, .. }
             | Event::DecisionMade { hold, digest, by, decision } => {
                 self.used(recorded, *hold, digest.as_str(), by, decision);
             }
@@ -157,15 +159,24 @@ impl Checker {
             Event::GoalPhaseEntered { effect, step, .. }
             | Event::GoalTasksPlanned { effect, step, .. }
             | Event::GoalTaskUpdated { effect, step, .. } => self.pursued(recorded, *effect, *step),
-            Event::StageStarted { stage, visit } => self.stage_started(recorded, stage, *visit),
+            Event::StageStarted { stage, visit } => {
+                self.seen.secrets.left();
+                self.stage_started(recorded, stage, *visit);
+            }
             Event::AutoAdvanced { stage, .. } => self.advanced(recorded, stage),
             Event::StageCompleted { stage } => self.stage_completed(recorded, stage),
-            Event::ArtifactCreated { artifact, .. } => self.made(&artifact.stage),
+            Event::ArtifactCreated { artifact, .. } => {
+                self.committed(recorded, artifact);
+                self.made(&artifact.stage);
+            }
             Event::AssumptionOverturned { by, .. }
             | Event::GuidanceGiven { by, .. }
             | Event::PauseAsked { by, .. }
-            | Event::SessionTaken { by, .. }
             | Event::RunCancelled { by, .. } => self.named(recorded, by),
+            Event::SessionTaken { by, .. } => {
+                self.seen.secrets.left();
+                self.named(recorded, by);
+            }
             Event::RunStarted { by, config, forked_from, .. } => {
                 self.named(recorded, by);
                 self.seen.forks.comes_from(forked_from.as_ref());
@@ -175,7 +186,10 @@ impl Checker {
             }
             Event::RunForked { from, at, by, .. } => self.forked(recorded, from, *at, by),
             Event::RunTainted { source, .. } => self.tainted(recorded, source),
-            Event::BranchPushed { .. } => self.goes_out(recorded, "pushed"),
+            Event::BranchPushed { .. } => {
+                self.pushed(recorded);
+                self.goes_out(recorded, "pushed");
+            }
             Event::PrOpened { .. } => self.goes_out(recorded, "offered as a pull request"),
             Event::MergeForced { commit, by, .. } => {
                 self.named(recorded, by);
@@ -232,6 +246,9 @@ impl Checker {
             self.broken(recorded, 11, format!("effect {number} follows {}", self.run.effects_requested));
         }
         self.seen.requested.insert(number, effect.word());
+        if matches!(effect, Effect::PushRemote { .. }) {
+            self.pushed(recorded);
+        }
         if let Effect::StopAgent { target } = effect {
             self.seen.stopped.insert(*target);
         }
@@ -343,6 +360,7 @@ impl Checker {
         self.said(&current, decision);
         self.looked(&current, decision);
         self.seen.landing.decided(&current, decision);
+        self.seen.secrets.decided(&current);
     }
 
     fn named(&mut self, recorded: &Recorded, by: &Actor) {
@@ -353,6 +371,7 @@ impl Checker {
 
     /// Rule 16, and that nobody works while a person is waited for.
     fn placed(&mut self, recorded: &Recorded, hold: &Hold) {
+        self.seen.secrets.placed(hold);
         if hold.allowed.is_empty() {
             self.broken(recorded, 16, "a hold that takes no decision");
         }

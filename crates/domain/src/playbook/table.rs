@@ -347,6 +347,8 @@ impl Table<'_> {
         // A child only cleans up, and a clean-up that fails holds nobody.
         if !self.child {
             holds.extend([(HoldKind::Stuck, &[Retry][..]), (HoldKind::Credentials, &[Retry][..])]);
+            // What is to be pushed may hold what looks like secrets.
+            holds.push((HoldKind::Permission, &[Approve]));
         }
         if !self.child && judged {
             holds.push((HoldKind::Conflict, &[Retry]));

@@ -94,7 +94,11 @@ fn questions(file: &TaskFile, answered: &[String]) -> Vec<Question> {
     let Some(text) = file.section(TaskSection::Questions) else { return Vec::new() };
     let known: Vec<String> = answered.iter().map(|question| folded(question)).collect();
     let asked = asked(text).into_iter().filter(|question| !is_nothing(question) && !known.contains(&folded(question)));
-    asked.take(MOST_QUESTIONS).map(|question| Question::text(&clip(&question))).collect()
+    let question = |question: String| Question {
+        secret: question.trim_end().to_lowercase().ends_with("(secret)"),
+        ..Question::text(&clip(&question))
+    };
+    asked.take(MOST_QUESTIONS).map(question).collect()
 }
 
 fn asked(text: &str) -> Vec<String> {

@@ -46,7 +46,8 @@ pub struct TaskSheet {
 const OURS: &str = "<!-- holdpoint:";
 
 const WORKER: &str = "read Context and Review, do the work in this folder, and note what you want to remember under
-Notes. If something is unclear, add `## Questions` with one list item each and stop. When you are done, add a
+Notes. If something is unclear, add `## Questions` with one list item each and stop; end one whose answer is a password or a
+key with `(secret)`, and put that answer into no file. When you are done, add a
 `## Handoff` section that says what was done, what to look at and how to test it, and stop. This file is not committed. -->";
 const REVIEWER: &str = "look at the change of this branch against what Context and Handoff say. Then add a `## Review`
 section whose first line is PASS or FAIL, followed by what must be mended, and stop. Change nothing else. This file is

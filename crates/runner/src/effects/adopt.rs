@@ -13,6 +13,7 @@ const MAX_FILES_LISTED: usize = 500;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, stage: &str) -> Result<Outcome, Trouble> {
     let (paths, inner, stage) = (hands.paths.clone(), job.clone(), stage.to_owned());
+    let guard = hands.guard(&job.run);
     let work = move || {
         let repos = Repos::open(&paths, &inner.run)?;
         boundary("adopt.before");
@@ -21,7 +22,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, stage: &str) -> Result<Outcome
         let branch = &repos.branch;
         let reason = match adopted {
             Adopted::Taken { commit, tree, changed } => {
-                let table = Table { paths: &paths, repos: &repos, job: &inner, stage: &stage };
+                let table = Table { paths: &paths, repos: &repos, job: &inner, stage: &stage, guard: &guard };
                 let title = format!("taken over from `{branch}`: {}", subject_of(&repos, &commit)?);
                 let digest = Digest::of([tree.as_str()]);
                 let mut artifact = table.artifact(kind(&inner, &stage), None, &commit, digest, title)?;

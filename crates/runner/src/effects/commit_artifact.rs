@@ -16,13 +16,16 @@ pub(crate) async fn run(
     content: &str,
 ) -> Result<Outcome, Trouble> {
     let (paths, inner, stage, content) = (hands.paths.clone(), job.clone(), stage.to_owned(), content.to_owned());
+    let guard = hands.guard(&job.run);
     let commit = move || {
         let repos = Repos::open(&paths, &inner.run)?;
-        make(&Table { paths: &paths, repos: &repos, job: &inner, stage: &stage }, kind, &content)
+        make(&Table { paths: &paths, repos: &repos, job: &inner, stage: &stage, guard: &guard }, kind, &content)
     };
     Ok(match hands.blocking(&job.id.run, commit).await? {
         Ok(artifact) => Outcome::ArtifactCommitted { artifact: Box::new(artifact) },
-        Err(Refused(reason)) => Outcome::ArtifactRefused { reason },
+        Err(Refused::Because(reason)) => Outcome::ArtifactRefused { reason },
+        // A document is redacted, never refused for this.
+        Err(Refused::Secrets(_)) => Outcome::ArtifactRefused { reason: "it holds what looks like secrets".to_owned() },
     })
 }
 
@@ -30,14 +33,15 @@ fn make(table: &Table, kind: ArtifactKind, content: &str) -> Made {
     match kind {
         ArtifactKind::Plan => match Plan::parse(content) {
             Ok(plan) => table.plan(&plan),
-            Err(error) => Ok(Err(Refused(error.to_string()))),
+            Err(error) => Ok(Err(Refused::Because(error.to_string()))),
         },
         ArtifactKind::Spec => table.spec(content, content),
         ArtifactKind::Requirement | ArtifactKind::Scope | ArtifactKind::Research => {
             table.document(kind, title(content), content)
         }
         ArtifactKind::Code | ArtifactKind::Handoff | ArtifactKind::ValidationReport => {
-            Ok(Err(Refused(format!("a `{}` cannot be written by hand; take the stage over instead", kind.word()))))
+            let reason = format!("a `{}` cannot be written by hand; take the stage over instead", kind.word());
+            Ok(Err(Refused::Because(reason)))
         }
     }
 }

@@ -96,6 +96,7 @@ async fn land(
     base: &git::CommitId,
     tree: &TreeId,
 ) -> Result<Landed, Trouble> {
+    let guard = hands.guard(&job.run);
     let (paths, job, base, tree) = (hands.paths.clone(), job.clone(), base.clone(), tree.clone());
     let tip = to_git(&policy.tip)?;
     let id = job.id.run.clone();
@@ -108,7 +109,7 @@ async fn land(
                 tree,
                 branch_tip: tip,
                 strategy: Strategy::Squash,
-                text: commit_text(&job.id, "finish", message(&job), wished_at(&job.run, &job.id)),
+                text: commit_text(&job.id, "finish", guard.redact(&message(&job)), wished_at(&job.run, &job.id)),
             };
             Ok(git::land(&repos.private, &repos.user, &request)?)
         })
@@ -129,6 +130,7 @@ type Merged = Result<(TreeId, git::CommitId), Outcome>;
 
 /// Merges the branch with the moved base. The project's memory is written anew instead of merged line by line.
 async fn merge(hands: &Hands, job: &Job, policy: &LandPolicy, base: &git::CommitId) -> Result<Merged, Trouble> {
+    let guard = hands.guard(&job.run);
     let (paths, job, base, tip) = (hands.paths.clone(), job.clone(), base.clone(), to_git(&policy.tip)?);
     let id = job.id.run.clone();
     hands
@@ -139,7 +141,9 @@ async fn merge(hands: &Hands, job: &Job, policy: &LandPolicy, base: &git::Commit
             let before =
                 repos.private.read_file(&base, MEMORY)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
             let at = wished_at(run, &job.id);
-            let memory = record::memory(before.as_deref(), &project_name(&run.opened().project), run, at);
+            let memory =
+                record::memory(before.as_deref(), &project_name(&run.opened().project), &guard.redact_run(run), at);
+            let memory = guard.redact_added(before.as_deref(), &memory);
             let tree = match repos.private.merge_trees(&base, &tip, &[(MEMORY.to_owned(), memory.into_bytes())])? {
                 Merge::Clean(tree) => tree,
                 Merge::Conflict { paths } => {

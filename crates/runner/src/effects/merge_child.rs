@@ -11,6 +11,7 @@ use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::trouble::Trouble;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, merge: &ChildMerge) -> Result<Outcome, Trouble> {
+    let guard = hands.guard(&job.run);
     let (paths, inner, merge) = (hands.paths.clone(), job.clone(), merge.clone());
     let work = move || {
         let repos = Repos::open(&paths, &inner.run)?;
@@ -24,7 +25,7 @@ pub(crate) async fn run(hands: &Hands, job: &Job, merge: &ChildMerge) -> Result<
             text: commit_text(
                 &inner.id,
                 stage(&inner.run),
-                message(&inner.run, &merge),
+                guard.redact(&message(&inner.run, &merge)),
                 wished_at(&inner.run, &inner.id),
             ),
             must_be_resolved: merge.resolved.clone(),

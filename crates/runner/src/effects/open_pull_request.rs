@@ -11,6 +11,7 @@ use crate::git::Remote;
 use crate::hands::Hands;
 use crate::report;
 use crate::repos::{Repos, to_git};
+use crate::secret_guard::SecretGuard;
 use crate::trouble::Trouble;
 
 /// The only host that a token is sent to unless somebody said which API it is for.
@@ -18,11 +19,12 @@ const HOST: &str = "github.com";
 
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
     let (paths, run, commit) = (hands.paths.clone(), job.run.clone(), to_git(commit)?);
+    let guards = hands.guards();
     let prepare = move || {
         let repos = Repos::open(&paths, &run)?;
         let Some(remote) = repos.user.remote(&repos.base)? else { return Ok(None) };
         let template = forge::pull_request_template(&repos.private, &commit)?;
-        Ok(Some((remote, new_pull(&run, &repos, template.as_deref()))))
+        Ok(Some((remote, new_pull(&run, &repos, template.as_deref(), &guards.with_tasks(&run)?))))
     };
     let refused = |reason: String| Ok(Outcome::PullRequestRefused { reason });
     let Some((remote, new)) = hands.blocking(&job.id.run, prepare).await? else {
@@ -62,22 +64,24 @@ fn words(error: &ForgeError) -> String {
     error.hint().map_or_else(|| trouble.to_string(), |hint| format!("{trouble} ({hint})"))
 }
 
-fn new_pull(run: &Run, repos: &Repos, template: Option<&str>) -> NewPull {
+fn new_pull(run: &Run, repos: &Repos, template: Option<&str>, guard: &SecretGuard) -> NewPull {
+    // Redacted before it is cut: half a secret would not be known.
+    let template = template.map(|text| guard.redact(text));
     // Names the run alone: another try of the same run must find what the first one opened.
     let marker = format!("<!-- holdpoint-run: {} -->", run.id);
     NewPull {
         head: repos.branch.to_string(),
         base: repos.base.to_string(),
-        title: title(run),
-        body: forge::body(&summary(run), template, &marker),
+        title: title(run, guard),
+        body: forge::body(&guard.redact(&summary(run)), template.as_deref(), &marker),
         marker,
         draft: false,
     }
 }
 
-fn title(run: &Run) -> String {
-    let spec = run.latest(domain::ArtifactKind::Spec).map(|spec| spec.title.clone());
-    spec.unwrap_or_else(|| one_line(&run.summary()))
+fn title(run: &Run, guard: &SecretGuard) -> String {
+    let spec = run.latest(domain::ArtifactKind::Spec).map(|spec| guard.redact(&spec.title));
+    spec.unwrap_or_else(|| one_line(&guard.redact(&run.summary())))
 }
 
 /// What a reviewer wants to know: what was asked, what was done, what was checked.

@@ -1,6 +1,6 @@
 //! Pushes the run's branch to the user's remote, if there is one.
 
-use domain::{CommitId, Outcome};
+use domain::{CommitId, Outcome, SecretFinding};
 use engine::{Job, boundary};
 
 use crate::git::{PushOutcome, push_remote};
@@ -11,6 +11,7 @@ use crate::trouble::Trouble;
 /// `ask`: nobody said yes to this code, so nothing is sent to a remote that there is.
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId, ask: bool) -> Result<Outcome, Trouble> {
     let (paths, run, commit) = (hands.paths.clone(), job.run.clone(), to_git(commit)?);
+    let guards = hands.guards();
     hands
         .blocking(&job.id.run, move || {
             let repos = Repos::open(&paths, &run)?;
@@ -19,6 +20,12 @@ pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId, ask: bool) 
             };
             if ask {
                 return Ok(Outcome::PushUnasked { remote: remote.name });
+            }
+            let mut findings =
+                guards.with_tasks(&run)?.in_range(&repos.private, &Repos::base_commit(&run)?, &commit)?;
+            if !findings.is_empty() {
+                findings.truncate(SecretFinding::MOST);
+                return Ok(Outcome::SecretsFound { findings });
             }
             boundary("push.before");
             let pushed = push_remote(&repos.private, &repos.user, &remote, &repos.branch, &commit)?;

@@ -56,7 +56,8 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
     hands.blocking(&job.id.run, move || laid::store_index(&paths, &inner, &inner_task, beside)).await?;
     let wip = match &end {
         AgentEnd::Submitted(_) => None,
-        AgentEnd::Asked { .. }
+        AgentEnd::HoldsSecrets { .. }
+        | AgentEnd::Asked { .. }
         | AgentEnd::Said { .. }
         | AgentEnd::Answered { .. }
         | AgentEnd::Reflected { .. }
@@ -68,6 +69,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         | AgentEnd::BudgetSpent { .. }
         | AgentEnd::Left => keep_unfinished(hands, job, job.run.tree_for(task)).await?,
     };
+    if matches!(end, AgentEnd::HoldsSecrets { .. }) {
+        kept::keep_blocked(&hands.paths, job, task, wip.as_ref())?;
+    }
     if let AgentEnd::Reflected { tree, .. } = &mut end {
         *tree = Some(tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?);
     }
@@ -165,11 +169,13 @@ async fn conclude(
         | HandIn::Reflection(_)) => work,
     };
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());
-    let commit = move || hand_in::commit(&paths, &inner, &inner_task, work);
+    let guard = hands.guard(&job.run);
+    let commit = move || hand_in::commit(&paths, &inner, &inner_task, work, &guard);
     let submitted = hands.blocking(&job.id.run, commit).await?;
     match submitted {
         Ok(submission) => Ok(AgentEnd::Submitted(Box::new(submission))),
-        Err(Refused(reason)) => {
+        Err(Refused::Secrets(findings)) => Ok(AgentEnd::HoldsSecrets { findings }),
+        Err(Refused::Because(reason)) => {
             brief::note_refusal(session, &reason)?;
             Ok(AgentEnd::Crashed { reason })
         }

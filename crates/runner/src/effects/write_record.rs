@@ -13,12 +13,13 @@ use crate::trouble::Trouble;
 pub(crate) const MEMORY: &str = ".autonomous/memory.md";
 
 pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
-    let (paths, store, job) = (hands.paths.clone(), hands.store.clone(), job.clone());
+    let (paths, store, guards, job) = (hands.paths.clone(), hands.store.clone(), hands.guards(), job.clone());
     let id = job.id.run.clone();
     hands
         .blocking(&id, move || {
             let run = &*job.run;
             let repos = Repos::open(&paths, run)?;
+            let guard = guards.with_tasks(run)?;
             let at = wished_at(run, &job.id);
             let mut log = store.events(&run.id, 0).map_err(|error| Trouble::of(&error))?;
             // Only what was known when the record was wished for: a repeat must write the same bytes.
@@ -31,10 +32,20 @@ pub(crate) async fn run(hands: &Hands, job: &Job) -> Result<Outcome, Trouble> {
             let project = project_name(&run.opened().project);
             let folder = format!(".autonomous/runs/{}", run.id);
             let files = [
-                (format!("{folder}/context.json"), record::context(run, &log, anchor.as_deref(), at).into_bytes()),
-                (format!("{folder}/events.jsonl"), record::events(&log).into_bytes()),
-                (MEMORY.to_owned(), record::memory(before.as_deref(), &project, run, at).into_bytes()),
+                (
+                    format!("{folder}/context.json"),
+                    guard.redact_json(&record::context(run, &log, anchor.as_deref(), at)),
+                ),
+                (format!("{folder}/events.jsonl"), guard.redact_json(&record::events(&log))),
+                (
+                    MEMORY.to_owned(),
+                    guard.redact_added(
+                        before.as_deref(),
+                        &record::memory(before.as_deref(), &project, &guard.redact_run(run), at),
+                    ),
+                ),
             ];
+            let files = files.map(|(path, text)| (path, text.into_bytes()));
             let text = commit_text(&job.id, "record", "Record of the run".to_owned(), at);
             boundary("record.before");
             let commit = repos.private.commit_files(&repos.branch, &head, &files, &text)?;

@@ -2,6 +2,7 @@
 //! checkout, index, configuration and hooks are only read, except for the fast-forward of a
 //! clean checkout when its branch moves. Synchronous; every call may be made twice.
 
+mod added;
 mod adopt;
 mod bring_along;
 mod checkout;

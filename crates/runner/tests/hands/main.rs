@@ -16,6 +16,7 @@ mod program;
 mod program_stops;
 mod providers;
 mod sandboxed;
+mod secrets;
 mod staged;
 mod taint;
 mod task;

@@ -54,6 +54,7 @@ fn started(
         direct,
         isolation,
         forge: ForgeSettings::default(),
+        secrets: runner::ServerSecrets::default(),
         store: Arc::clone(store),
         diary: engine::DiarySink::none(),
     });

@@ -15,6 +15,7 @@ mod kit;
 mod limits;
 mod memory;
 mod pauses;
+mod secrets;
 mod taint;
 mod task_flow;
 mod tasks;

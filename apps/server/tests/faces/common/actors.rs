@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use domain::{
     AgentEnd, AgentTask, Artifact, ArtifactKind, CommitId, Digest, Effect, Micros, Outcome, Plan, Proof, Purpose,
-    Question, ResponseType, Review, Run, Severity, SpendReport, Submission, Task, Verdict, Work,
+    Question, ResponseType, Review, Run, SecretFinding, Severity, SpendReport, Submission, Task, Verdict, Work,
 };
 use drivers::AgentEvent;
 use engine::{EffectRunner, Job};
@@ -83,6 +83,12 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
             AgentEnd::Said { ready: false, message: "Which pages?".to_owned() }
         }
         (_, Work::Converse { .. }, _) => AgentEnd::Said { ready: true, message: "All pages.".to_owned() },
+        (_, _, Some(ArtifactKind::Spec)) if request.contains("ask for a key") && job.run.answers.is_empty() => {
+            AgentEnd::Asked { questions: vec![Question { secret: true, ..Question::text("Which key?") }] }
+        }
+        (_, _, Some(kind)) if kind.is_code() && request.contains("leak") && job.run.allowed_secrets.is_empty() => {
+            AgentEnd::HoldsSecrets { findings: vec![finding()] }
+        }
         (_, _, Some(ArtifactKind::Spec)) if request.contains("ask") && job.run.answers.is_empty() => AgentEnd::Asked {
             questions: vec![Question {
                 question: "Which colour?".to_owned(),
@@ -216,5 +222,17 @@ impl Shelf for Papers {
             };
             Ok(Talked { answer, cost: Some(domain::Micros(1500)) })
         })
+    }
+}
+
+fn finding() -> SecretFinding {
+    SecretFinding {
+        kind: "GitHub token".to_owned(),
+        known_as: None,
+        path: "src/login.rs".to_owned(),
+        line: 3,
+        column: 9,
+        excerpt: "ghp_…, 40 characters".to_owned(),
+        fingerprint: Digest::of(["finding"]).to_string(),
     }
 }

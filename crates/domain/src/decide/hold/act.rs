@@ -1,7 +1,9 @@
 //! Using a decision exactly once: refused unless it is this hold, this digest and an allowed decision.
 
 use crate::decide::{Draft, cancel, clarify, converse, delegate, finish, pause, pursue, stage};
-use crate::{Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection, Work, parse_goal_tasks};
+use crate::{
+    Decide, Decision, Effect, Event, Hold, HoldKind, Plan, Purpose, Rejection, Work, looks_secret, parse_goal_tasks,
+};
 
 /// A person decided.
 pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(), Rejection> {
@@ -27,7 +29,7 @@ pub(in crate::decide) fn decide(draft: &mut Draft, decide: Decide) -> Result<(),
     if let Some(question) = &hold.question {
         clarify::check(question, &decide.decision)?;
     }
-    draft.record(decision_event(&hold, &decide));
+    draft.record(decision_event(draft, &hold, &decide));
     act(draft, &hold, decide);
     Ok(())
 }
@@ -84,17 +86,30 @@ fn pursues(draft: &Draft, hold: &Hold) -> bool {
     index.is_some_and(|index| matches!(draft.run.stage(index).work, Work::Pursue { .. }))
 }
 
-fn decision_event(hold: &Hold, decide: &Decide) -> Event {
+/// Whether what a person says to a hold is a secret: who asked said so, or it looks like one.
+fn is_secret(draft: &Draft, hold: &Hold, said: &[String]) -> bool {
+    let Some(question) = &hold.question else { return false };
+    let marked = question.secret
+        || (hold.kind == HoldKind::Approval && draft.run.pending_questions.iter().any(|pending| pending.secret));
+    marked || said.iter().any(|part| looks_secret(part))
+}
+
+fn decision_event(draft: &Draft, hold: &Hold, decide: &Decide) -> Event {
     let Decide { decision, digest, by, .. } = decide.clone();
     match (hold.kind, &decision) {
         (HoldKind::Approval, Decision::Approve { notes }) => {
-            Event::ApprovalGranted { hold: hold.id, digest, by, notes: notes.clone() }
+            let secret = notes.is_some() && is_secret(draft, hold, notes.as_slice());
+            Event::ApprovalGranted { hold: hold.id, digest, by, notes: notes.clone(), secret }
         }
         (HoldKind::Approval, Decision::Reject { .. } | Decision::Suggest { .. }) => {
             Event::ApprovalRejected { hold: hold.id, digest, by, decision }
         }
-        (HoldKind::Clarification, Decision::Answer { .. } | Decision::Ignore) => {
-            Event::ClarificationAnswered { hold: hold.id, digest, by, decision }
+        (HoldKind::Clarification, Decision::Answer { answer }) => {
+            let secret = is_secret(draft, hold, answer);
+            Event::ClarificationAnswered { hold: hold.id, digest, by, decision, secret }
+        }
+        (HoldKind::Clarification, Decision::Ignore) => {
+            Event::ClarificationAnswered { hold: hold.id, digest, by, decision, secret: false }
         }
         (_, _) => Event::DecisionMade { hold: hold.id, digest, by, decision },
     }
@@ -105,7 +120,7 @@ fn act(draft: &mut Draft, hold: &Hold, decide: Decide) {
     match (decide.decision, stage) {
         (Decision::Cancel { reason }, _) => cancel::end(draft, decide.by, reason),
         (decision, Some(index)) => in_stage(draft, hold, index, decision, &decide.by.name),
-        (decision, None) => in_finish(draft, &decision),
+        (decision, None) => in_finish(draft, hold, &decision),
     }
 }
 
@@ -163,8 +178,9 @@ fn in_stage(draft: &mut Draft, hold: &Hold, index: usize, decision: Decision, by
     }
 }
 
-fn in_finish(draft: &mut Draft, decision: &Decision) {
+fn in_finish(draft: &mut Draft, hold: &Hold, decision: &Decision) {
     match decision {
+        Decision::Approve { .. } if !hold.findings.is_empty() => finish::again(draft),
         Decision::Approve { .. } => finish::agreed(draft),
         Decision::CreatePr => finish::push(draft),
         Decision::Reject { .. }
