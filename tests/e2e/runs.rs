@@ -26,7 +26,7 @@ input = { verdict = "pass", severity = "minor", summary = "fine" }
 "#;
 
 /// A story in which the implementer runs one shell command and completes.
-fn story(command: &str) -> String {
+pub(crate) fn story(command: &str) -> String {
     let command = serde_json::to_string(command).unwrap();
     format!(
         "{PLAN}\n[[conversation]]\nrole = \"implementer\"\n[[conversation.turn]]\n[[conversation.turn.call]]\n\

@@ -46,7 +46,11 @@ struct Person {
 
 impl Person {
     fn new() -> Self {
-        let world = World::new(SCRIPT).unwrap();
+        Self::with(SCRIPT)
+    }
+
+    fn with(script: &str) -> Self {
+        let world = World::new(script).unwrap();
         let tmux = world.outside().join("tmux");
         std::fs::create_dir_all(tmux.join("inner")).unwrap();
         Self { world, tmux }
@@ -154,6 +158,36 @@ async fn a_plan_is_approved_a_question_answered_and_a_run_cancelled_on_the_scree
     person.types(&["y"]).await;
     product.until(&id, |view| view["status"] == "cancelled").await.unwrap();
     person.types(&["q", "q"]).await;
+    product.kill().await.unwrap();
+}
+
+#[tokio::test]
+async fn code_is_approved_on_its_page_only_and_what_was_not_on_the_screen_is_asked_about() {
+    let person = Person::with(&crate::runs::story(crate::display::FLOOD));
+    let product = Product::start(&person.world.home(), &BTreeMap::new()).await.unwrap();
+    let held = crate::display::waiting(&person.world, &product).await;
+    let id = held["id"].as_str().unwrap().to_owned();
+    person.opens("100", "30").await;
+    person.sees("Inbox 1").await;
+    // In the list the key opens the page; nothing is approved by a title.
+    person.types(&["a"]).await;
+    let page = person.sees("20000 −0").await;
+    assert!(page.contains("src/auth.ts") && page.contains("deploy.sh") && page.contains("1 now"), "{page}");
+    assert!(events(&product, &id, "APPROVAL_GRANTED").await.is_empty());
+    person.types(&["a"]).await;
+    let asked = person.sees("(y/N)").await;
+    assert!(asked.contains("Go on?") && asked.contains("not shown:"), "{asked}");
+    person.types(&["n"]).await;
+    // The script behind a NUL byte and the file behind the flood are on the page.
+    person.types(&["G"]).await;
+    let end = person.sees("evil.example").await;
+    assert!(end.contains("# \\0"), "{end}");
+    person.types(&["a"]).await;
+    let asked = person.sees("(y/N)").await;
+    assert!(asked.contains("fixtures/data.txt"), "the flood itself was not shown: {asked}");
+    person.types(&["y"]).await;
+    product.until(&id, |view| view["hold"]["kind"] != "approval").await.unwrap();
+    assert_eq!(events(&product, &id, "APPROVAL_GRANTED").await.len(), 1);
     product.kill().await.unwrap();
 }
 

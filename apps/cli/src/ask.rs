@@ -2,10 +2,10 @@
 
 use std::{fmt, fs};
 
-use inquire::{InquireError, MultiSelect, Password, PasswordDisplayMode, Select, Text};
+use inquire::{Confirm, InquireError, MultiSelect, Password, PasswordDisplayMode, Select, Text};
 use wire::{DecideRequest, HoldView};
 
-use crate::{failure::Failure, report::clean_line};
+use crate::{commands::is_yes, failure::Failure, report::clean_line};
 
 /// What the person wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,16 +13,23 @@ pub(crate) enum Wish {
     Decide(DecideRequest),
     /// Write another version of what is shown.
     Edit(DecideRequest),
+    /// Show the whole diff, then ask again.
+    Show,
     Later,
 }
 
-/// Asks on the terminal; blocks until the person has answered.
-pub(crate) fn person(hold: &HoldView) -> Result<Wish, Failure> {
+/// Asks on the terminal; blocks until the person has answered. What of the change was not shown is named, and a yes to it is
+/// asked for twice.
+pub(crate) fn person(hold: &HoldView, unseen: Option<&str>) -> Result<Wish, Failure> {
     let wish = match hold.kind.as_str() {
         "clarification" if allows(hold, "answer") => question(hold),
         "confirm" if allows(hold, "answer") => confirm(hold),
-        _ => decision(hold),
+        _ => decision(hold, unseen),
     };
+    let wish = wish.and_then(|wish| match (&wish, unseen) {
+        (Wish::Decide(request), Some(unseen)) if is_yes(&request.decision) => sure(request.clone(), unseen),
+        (_, _) => Ok(wish),
+    });
     match wish {
         Ok(wish) => Ok(wish),
         Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => Ok(Wish::Later),
@@ -32,6 +39,15 @@ pub(crate) fn person(hold: &HoldView) -> Result<Wish, Failure> {
             "decide with `holdpoint decide` from another one",
         )),
     }
+}
+
+/// A second yes, for what was not shown.
+fn sure(request: DecideRequest, unseen: &str) -> Result<Wish, InquireError> {
+    let word = request.decision.replace('_', " ");
+    let question = format!("{unseen}. {word} all the same?");
+    let help = "no shows the whole diff and asks again";
+    let yes = Confirm::new(&question).with_default(false).with_help_message(help).prompt()?;
+    Ok(if yes { Wish::Decide(request) } else { Wish::Show })
 }
 
 /// Says yes to everything: approve, the first option, try again.
@@ -103,6 +119,7 @@ fn pick(options: &[String], word: &str) -> Option<String> {
 enum Choice {
     Option(String),
     Decision(String),
+    Show,
     Later,
 }
 
@@ -111,6 +128,7 @@ impl fmt::Display for Choice {
         match self {
             Self::Option(option) => f.write_str(&clean_line(option)),
             Self::Decision(word) => f.write_str(&clean_line(label(word))),
+            Self::Show => f.write_str("show the whole diff"),
             Self::Later => f.write_str("later (the run keeps waiting)"),
         }
     }
@@ -148,7 +166,7 @@ fn question(hold: &HoldView) -> Result<Wish, InquireError> {
             match Select::new("Your answer", menu).prompt()? {
                 Choice::Option(option) => vec![option],
                 Choice::Decision(word) => return complete(hold, &word),
-                Choice::Later => return Ok(Wish::Later),
+                Choice::Show | Choice::Later => return Ok(Wish::Later),
             }
         }
         Some("multiple_choice") => {
@@ -170,7 +188,7 @@ fn question(hold: &HoldView) -> Result<Wish, InquireError> {
         Some(_) | None => {
             let text = if hold.secret { hidden()? } else { shown()? };
             if text.trim().is_empty() {
-                return decision(hold);
+                return decision(hold, None);
             }
             vec![text]
         }
@@ -194,20 +212,22 @@ fn confirm(hold: &HoldView) -> Result<Wish, InquireError> {
     let help = "yes: go on with this; anything else is told to the agent; empty: other choices; esc: later";
     let text = Text::new("Yes, or what is different?").with_help_message(help).prompt()?;
     Ok(match text.trim() {
-        "" => return decision(hold),
-        said if is_yes(said) => Wish::Decide(request(hold, "approve")),
+        "" => return decision(hold, None),
+        said if means_yes(said) => Wish::Decide(request(hold, "approve")),
         said => Wish::Decide(DecideRequest { answer: Some(vec![said.to_owned()]), ..request(hold, "answer") }),
     })
 }
 
-fn is_yes(said: &str) -> bool {
+fn means_yes(said: &str) -> bool {
     let plain = said.trim_end_matches(['.', '!']).to_lowercase();
     matches!(plain.as_str(), "y" | "yes" | "ok" | "okay" | "approve" | "go on")
 }
 
-fn decision(hold: &HoldView) -> Result<Wish, InquireError> {
-    let menu = hold.allowed.iter().cloned().map(Choice::Decision).chain([Choice::Later]).collect();
-    match Select::new("Your decision", menu).without_filtering().prompt()? {
+fn decision(hold: &HoldView, unseen: Option<&str>) -> Result<Wish, InquireError> {
+    let show = unseen.map(|_| Choice::Show);
+    let menu = show.into_iter().chain(hold.allowed.iter().cloned().map(Choice::Decision)).chain([Choice::Later]);
+    match Select::new("Your decision", menu.collect()).without_filtering().prompt()? {
+        Choice::Show => Ok(Wish::Show),
         Choice::Decision(word) if word == "answer" => question(hold),
         Choice::Decision(word) => complete(hold, &word),
         Choice::Option(_) | Choice::Later => Ok(Wish::Later),
@@ -281,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_yes_is_told_from_words() {
-        assert!(["yes", "Y", "Ok.", "go on!"].iter().all(|said| is_yes(said)));
-        assert!(["yes, but smaller", "no", "yesterday"].iter().all(|said| !is_yes(said)));
+        assert!(["yes", "Y", "Ok.", "go on!"].iter().all(|said| means_yes(said)));
+        assert!(["yes, but smaller", "no", "yesterday"].iter().all(|said| !means_yes(said)));
     }
 
     #[test]

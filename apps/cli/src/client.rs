@@ -7,13 +7,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wire::{
     AnswerRequest, ApproveRequest, ArtifactContent, ArtifactView, AskRequest, AttachRequest, AttachView, BatchRequest,
-    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DeliveryView, DestinationView, DiffView,
-    EstimateView, EventView, ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest,
-    MetricsView, ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView,
-    NotifyRequest, OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest,
-    RevivedView, RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView,
-    VariantsRequest, WayOutRequest, WhyView,
+    BatchView, CancelRequest, ChannelView, CompareView, DecideRequest, DeliveryView, DestinationView, EstimateView,
+    EventView, ForkPointView, ForkRequest, ForkView, HoldView, LoginCodeView, MessageRequest, MetricsView,
+    ModelTestRequest, ModelTestView, ModelsView, NewChannel, NewLoginCode, NewRun, NewUser, NewUserView, NotifyRequest,
+    OverturnRequest, PauseRequest, PlaybookView, Problem, QuestionView, RequestChanges, ResumeRequest, RevivedView,
+    RunView, SessionHistory, SessionView, SpendCall, TaskMerge, TaskRunView, TaskUpdate, UserView, VariantsRequest,
+    WayOutRequest, WhyView,
 };
+
+mod change;
 
 use crate::failure::Failure;
 
@@ -189,10 +191,6 @@ impl Client {
 
     pub(crate) async fn artifact(&self, run: &str, number: usize) -> Result<ArtifactContent, Failure> {
         self.get(&of_run(run, &format!("/artifacts/{number}"))).await
-    }
-
-    pub(crate) async fn diff(&self, run: &str) -> Result<DiffView, Failure> {
-        self.get(&of_run(run, "/diff")).await
     }
 
     pub(crate) async fn why(&self, run: &str) -> Result<WhyView, Failure> {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod attention;
+mod change;
 mod client;
 mod commands;
 mod demo;

@@ -8,6 +8,7 @@ use wire::{AnswerRequest, DecideRequest, EventView, ExitCode, HoldView, RunView}
 
 use crate::{
     ask::{self, Wish},
+    change::{self, Of},
     client::Client,
     commands::{draft, edited},
     failure::Failure,
@@ -58,6 +59,7 @@ pub(crate) async fn watch(
         children: BTreeMap::new(),
         decided: Vec::new(),
         drawn: None,
+        unseen: None,
         called: None,
         retries: 0,
     };
@@ -72,6 +74,9 @@ pub(crate) async fn watch(
         Stopped::Here => watching.run,
     })
 }
+
+/// Bytes of a diff that are printed with a hold; a longer one is shown when the person asks for it.
+const SHORT_DIFF: usize = 8 * 1024;
 
 /// How often a demo tries again what did not work.
 const MOST_RETRIES: u32 = 2;
@@ -96,21 +101,26 @@ pub(crate) fn conclude(session: &Session, run: &RunView) -> ExitCode {
     ExitCode::of_status(&run.status)
 }
 
-/// What a hold shows besides itself.
-pub(crate) async fn shown(client: &Client, run: &RunView, held: &HoldView) -> Result<hold::Shown, Failure> {
+/// What a hold shows besides itself; of a change every file, and their text up to about so many bytes.
+pub(crate) async fn shown(
+    client: &Client,
+    run: &RunView,
+    held: &HoldView,
+    most: usize,
+) -> Result<hold::Shown, Failure> {
     if held.kind == "fix" || held.kind == "stuck" {
         let events = client.events(&run.id, 0).await?;
         let proof = events.iter().rev().find(|event| event.kind == "PROOF_RECORDED");
         let failing = proof.map(fact::failing).unwrap_or_default();
         return Ok(if failing.is_empty() { hold::Shown::Nothing } else { hold::Shown::Failing(failing) });
     }
-    let Some(artifact) = &held.artifact else { return Ok(hold::Shown::Nothing) };
-    if artifact.kind == "code" {
-        return client.diff(&run.id).await.map(hold::Shown::Change);
+    if let Some(of) = Of::shown_by(held, run) {
+        return change::load(client, &run.id, of, most).await.map(|loaded| hold::Shown::Change(Box::new(loaded)));
     }
+    let Some(artifact) = &held.artifact else { return Ok(hold::Shown::Nothing) };
     let all = client.artifacts(&run.id).await?;
     match all.iter().position(|other| other.digest == artifact.digest && other.commit == artifact.commit) {
-        Some(index) => client.artifact(&run.id, index + 1).await.map(hold::Shown::Document),
+        Some(index) => client.artifact(&run.id, index + 1).await.map(|made| hold::Shown::Document(Box::new(made))),
         None => Ok(hold::Shown::Nothing),
     }
 }
@@ -140,6 +150,8 @@ struct Watching<'a> {
     decided: Vec<String>,
     /// The hold that was drawn last.
     drawn: Option<String>,
+    /// What of its change was not shown.
+    unseen: Option<String>,
     /// The hold the terminal was told of last.
     called: Option<String>,
     /// How often something was tried again without a person.
@@ -284,6 +296,22 @@ impl Watching<'_> {
         Ok(())
     }
 
+    /// Prints every line of the change that waits.
+    async fn show_whole(&mut self, held: &HoldView) -> Result<(), Failure> {
+        let run = self.children.get(&held.run).unwrap_or(&self.run);
+        let Some(of) = Of::shown_by(held, run) else { return Ok(()) };
+        let list = change::files(&self.client, &run.id, of).await?;
+        let report = self.session.report;
+        let print = |section: change::Section| {
+            let file = list.files.get(section.at);
+            file.iter().for_each(|file| report.note(&format!("\n{}", report::change::section(file, &section))));
+            change::Then::GoOn
+        };
+        change::each_section(&self.client, &run.id, of, &list, print).await?;
+        self.unseen = None;
+        Ok(())
+    }
+
     async fn decide(&mut self, held: &HoldView, decider: Decider) -> Result<Next, Failure> {
         if decider == Decider::Elsewhere {
             return Ok(Next::Leave);
@@ -292,9 +320,21 @@ impl Watching<'_> {
         let run = self.children.get(&held.run).unwrap_or(&self.run);
         // After a refusal its reason stands right above the question.
         if self.drawn.as_ref() != Some(&held.id) {
-            let shown = shown(&self.client, run, held).await?;
+            let shown = shown(&self.client, run, held, SHORT_DIFF).await?;
+            if let hold::Shown::Change(loaded) = &shown
+                && loaded.missing().is_empty()
+            {
+                self.session.report.note(&report::change::sections(loaded));
+            }
             self.session.report.note(&hold::draw(held, &shown, Timestamp::now(), report::width()));
             self.drawn = Some(held.id.clone());
+            self.unseen = match (&shown, Of::shown_by(held, run)) {
+                (hold::Shown::Failing(_) | hold::Shown::Nothing, Some(of)) => {
+                    let list = change::files(&self.client, &run.id, of).await?;
+                    report::change::unseen(&list.files.iter().collect::<Vec<_>>(), list.files.len(), hold::MOST_NAMED)
+                }
+                (_, _) => shown.unseen(),
+            };
         }
         let wish = match decider {
             Decider::Always => match ask::nobody(held) {
@@ -307,13 +347,17 @@ impl Watching<'_> {
                 None => Wish::Later,
             },
             Decider::Person | Decider::Elsewhere => {
-                let asked = held.clone();
-                let answer = tokio::task::spawn_blocking(move || ask::person(&asked)).await;
+                let (asked, unseen) = (held.clone(), self.unseen.clone());
+                let answer = tokio::task::spawn_blocking(move || ask::person(&asked, unseen.as_deref())).await;
                 answer.map_err(|error| Failure::failed("terminal", error.to_string(), "try again"))??
             }
         };
         let request = match wish {
             Wish::Decide(request) => request,
+            Wish::Show => {
+                self.show_whole(held).await?;
+                return Ok(Next::Stay);
+            }
             Wish::Edit(request) => match edited(&self.client, held, self.session).await {
                 Ok(text) => DecideRequest { text: Some(text), ..request },
                 Err(failure) => {

@@ -50,6 +50,7 @@ impl Fake {
             .route("/api/runs/{id}", get(show))
             .route("/api/runs/{id}/plan", get(plan))
             .route("/api/runs/{id}/events", get(events))
+            .route("/api/runs/{id}/diff/files", get(changed_files))
             .route("/api/runs/{id}/why", get(why))
             .route("/api/runs/{id}/{action}", post(act))
             .route("/api/holds", get(holds))
@@ -197,6 +198,16 @@ async fn why(State(answers): State<Answers>, UrlPath(id): UrlPath<String>, heade
         why["queue"] = json!({"ahead": 2, "active": 5, "waiting": 0});
     }
     refuse(&answers, &id, &headers).unwrap_or_else(|| Json(why).into_response())
+}
+
+/// Two pages of one file each.
+async fn changed_files(Query(query): Query<std::collections::BTreeMap<String, String>>) -> Json<Value> {
+    let file = |path: &str, added: u64| json!({"id": "61", "path": path, "status": "M", "added": added, "deleted": 0, "content": "text"});
+    let first = query.get("offset").is_none_or(|offset| offset == "0");
+    let (files, next) =
+        if first { (file("src/app.js", 12), json!(1)) } else { (file("src/auth\u{202e}.ts", 1), Value::Null) };
+    let total = json!({"files": 2, "added": 13, "deleted": 0, "binary": 0});
+    Json(json!({"base": "b", "head": "h", "total": total, "files": [files], "next": next}))
 }
 
 async fn act(
@@ -547,4 +558,21 @@ fn a_projects_own_playbooks_come_from_the_server() {
     let bad = fake.call(&["playbook", "show", "bad", "--repo", repo]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(said(&bad.stderr).contains(".autonomous/playbooks/bad.toml:3: `x` is not a gate"));
+}
+
+#[test]
+fn a_yes_to_code_lists_every_file_with_true_counts_before_it_is_sent() {
+    for words in
+        [["merge", "0193"].as_slice(), &["pr", "0193"], &["approve", "0193", "--yes"], &["decide", "0193", "create-pr"]]
+    {
+        let fake = Fake::new(held("review", &["approve", "create_pr", "cancel"]));
+        let output = fake.call(words);
+        let told = said(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {told}");
+        assert!(told.contains("M src/app.js") && told.contains("+12 −0"), "{words:?}: {told}");
+        assert!(told.contains("src/auth\\u{202e}.ts") && told.contains("2 files, +13 −0"), "{words:?}: {told}");
+    }
+    // A no needs no list.
+    let fake = Fake::new(held("review", &["approve", "reject"]));
+    assert!(!said(&fake.call(&["reject", "0193", "smaller"]).stderr).contains("src/app.js"));
 }

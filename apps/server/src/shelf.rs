@@ -5,7 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use domain::{Artifact, CommitId, Run};
-use runner::{Activity, Hands, ReadError, RunDiff, Talk, Talked, Watch};
+use runner::git::{ChangeList, FilePage, PatchPage};
+use runner::{Activity, ArtifactText, FileWish, Hands, ReadError, RunDiff, Talk, Talked, Watch};
 use tokio::sync::broadcast;
 
 /// A read that is under way.
@@ -16,9 +17,15 @@ pub trait Shelf: Send + Sync + 'static {
     /// What agents do right now.
     fn activity(&self) -> broadcast::Receiver<Activity>;
     /// The text of an artifact; for code the diff against the base.
-    fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, String>;
+    fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, ArtifactText>;
     /// The diff of a run's branch against its base.
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
+    /// Every file that a commit changes against the run's base.
+    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId) -> Reading<'a, ChangeList>;
+    /// A page of the diff of one file.
+    fn file_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, wish: FileWish) -> Reading<'a, Option<FilePage>>;
+    /// A page of the whole diff.
+    fn patch_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, part: (u64, usize)) -> Reading<'a, PatchPage>;
     /// Whether commits that a fork would begin with are still there.
     fn check_commits<'a>(&'a self, run: &'a Run, commits: Vec<CommitId>) -> Reading<'a, ()>;
     /// Says to the agent at work what people said to it.
@@ -40,12 +47,24 @@ impl Shelf for Hands {
         Hands::activity(self)
     }
 
-    fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, String> {
+    fn artifact_text<'a>(&'a self, run: &'a Run, artifact: &'a Artifact) -> Reading<'a, ArtifactText> {
         Box::pin(Hands::artifact_text(self, run, artifact))
     }
 
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
         Box::pin(Hands::diff(self, run))
+    }
+
+    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId) -> Reading<'a, ChangeList> {
+        Box::pin(Hands::changes(self, run, to))
+    }
+
+    fn file_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, wish: FileWish) -> Reading<'a, Option<FilePage>> {
+        Box::pin(Hands::file_page(self, run, to, wish))
+    }
+
+    fn patch_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, part: (u64, usize)) -> Reading<'a, PatchPage> {
+        Box::pin(Hands::patch_page(self, run, to, part))
     }
 
     fn check_commits<'a>(&'a self, run: &'a Run, commits: Vec<CommitId>) -> Reading<'a, ()> {

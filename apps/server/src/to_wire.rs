@@ -1,5 +1,6 @@
 //! From what we know to what is shown.
 
+mod change;
 mod fork;
 mod goal;
 mod talk;
@@ -13,13 +14,14 @@ use domain::{
 };
 use drivers::AgentEvent;
 use engine::{QueueState, Row};
-use runner::{Activity, RunDiff};
+use runner::Activity;
 use serde_json::Value;
 use wire::{
-    ArtifactView, DiffView, DirectRoleView, EventView, FileChangeView, HoldView, LiveMessage, LiveName, QueueView,
-    RunView, SecretFindingView, SpendCall, SpendView, StageView, WhyView,
+    ArtifactView, DirectRoleView, EventView, HoldView, LiveMessage, LiveName, QueueView, RunView, SecretFindingView,
+    SpendCall, SpendView, StageView, WhyView,
 };
 
+pub(crate) use change::{artifact_content, changes, diff, file_diff};
 pub(crate) use fork::{forked_from, point as fork_point};
 pub(crate) use talk::{channel, channel_activity, question, session, turn};
 pub(crate) use task::{events, named, task_run, told};
@@ -363,18 +365,6 @@ pub(crate) fn calls(log: &[Recorded]) -> Vec<SpendCall> {
         }
     }
     calls
-}
-
-/// A diff.
-pub(crate) fn diff(diff: RunDiff) -> DiffView {
-    let file = |(path, status, added, deleted)| FileChangeView { path, status, added, deleted };
-    DiffView {
-        base: diff.base,
-        head: diff.head,
-        files: diff.files.into_iter().map(file).collect(),
-        diff: diff.text,
-        truncated: diff.truncated,
-    }
 }
 
 /// A text's Mermaid diagrams drawn for a terminal; one that cannot be drawn is left out.

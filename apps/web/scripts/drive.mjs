@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import { browse, enter, owner, pinboard } from "./kit.mjs";
 import { axe } from "./drive/axe.mjs";
 import { demo } from "./drive/demo.mjs";
+import { flood } from "./drive/flood.mjs";
 import { inbox } from "./drive/inbox.mjs";
 import { login } from "./drive/login.mjs";
 import { race } from "./drive/race.mjs";
@@ -20,6 +21,7 @@ const complaints = [];
 const desk = await browse();
 await login(desk, server);
 await demo(desk, server, pinboard(`${folder}/desk`), "the demo");
+await flood(desk, server, pinboard(`${folder}/flood`));
 if (option !== "--sample") {
   await axe(desk, server);
   await inbox(desk, server);

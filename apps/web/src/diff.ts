@@ -1,61 +1,45 @@
-// Reads a unified diff as git prints it, and lays it out in two columns.
-export type Line = { kind: "same" | "add" | "del"; text: string; old?: number; new?: number };
+// Reads the hunks of a unified diff as the server sends them for one file, and lays them out in two columns.
+export type Line = { kind: "same" | "add" | "del"; text: string; old?: number; new?: number; noEnd?: boolean };
 export type Hunk = { header: string; lines: Line[] };
-export type FileDiff = { path: string; from?: string; status: "A" | "M" | "D" | "R"; binary: boolean; hunks: Hunk[]; added: number; deleted: number };
 export type Row = { left?: Line; right?: Line };
 
-export function parseDiff(text: string): FileDiff[] {
-  const files: FileDiff[] = [];
-  let file: FileDiff | undefined;
+/** The hunks of one file. The last line of a text that is not whole yet may be cut. */
+export function parseHunks(text: string): Hunk[] {
+  const hunks: Hunk[] = [];
   let hunk: Hunk | undefined;
   let [old, now, oldLeft, newLeft] = [0, 0, 0, 0];
-  for (const line of text.split("\n")) {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  for (const line of lines) {
+    if (line.startsWith("\\")) {
+      const last = hunk?.lines.at(-1);
+      if (last) last.noEnd = true;
+      continue;
+    }
     // Inside a hunk the counts decide: a changed line may look like a header.
-    if (file && hunk && (oldLeft > 0 || newLeft > 0)) {
+    if (hunk && (oldLeft > 0 || newLeft > 0)) {
       const body = line.slice(1);
       if (line.startsWith("+")) {
         hunk.lines.push({ kind: "add", text: body, new: now++ });
         newLeft -= 1;
-        file.added += 1;
       } else if (line.startsWith("-")) {
         hunk.lines.push({ kind: "del", text: body, old: old++ });
         oldLeft -= 1;
-        file.deleted += 1;
-      } else if (!line.startsWith("\\")) {
+      } else {
         hunk.lines.push({ kind: "same", text: body, old: old++, new: now++ });
         oldLeft -= 1;
         newLeft -= 1;
       }
       continue;
     }
-    if (line.startsWith("diff --git ")) {
-      file = { path: bare(line.slice(line.lastIndexOf(" b/") + 1)), status: "M", binary: false, hunks: [], added: 0, deleted: 0 };
-      hunk = undefined;
-      files.push(file);
-      continue;
-    }
-    if (!file) continue;
     const range = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line);
-    if (range) {
-      [old, oldLeft] = [Number(range[1]), Number(range[2] ?? 1)];
-      [now, newLeft] = [Number(range[3]), Number(range[4] ?? 1)];
-      hunk = { header: (range[5] ?? "").trim(), lines: [] };
-      file.hunks.push(hunk);
-    } else if (line.startsWith("new file")) file.status = "A";
-    else if (line.startsWith("deleted file")) file.status = "D";
-    else if (line.startsWith("rename from ")) [file.status, file.from] = ["R", line.slice(12)];
-    else if (line.startsWith("rename to ")) file.path = line.slice(10);
-    else if (line.startsWith("+++ ") && line !== "+++ /dev/null") file.path = bare(line.slice(4));
-    else if (line.startsWith("--- ") && line !== "--- /dev/null" && file.status === "D") file.path = bare(line.slice(4));
-    else if (line.startsWith("Binary files ") || line.startsWith("GIT binary patch")) file.binary = true;
+    if (!range) continue;
+    [old, oldLeft] = [Number(range[1]), Number(range[2] ?? 1)];
+    [now, newLeft] = [Number(range[3]), Number(range[4] ?? 1)];
+    hunk = { header: (range[5] ?? "").trim(), lines: [] };
+    hunks.push(hunk);
   }
-  return files;
-}
-
-/** Without git's prefix, its quotes and the tab it puts after names with spaces. */
-function bare(name: string): string {
-  const plain = name.replace(/\t$/, "").replace(/^"(.*)"$/, "$1");
-  return plain.replace(/^[ab]\//, "");
+  return hunks;
 }
 
 /** What changed between two texts, line by line; very long ones are shown as replaced. */

@@ -6,7 +6,12 @@ export type Run = Schemas["RunView"];
 export type Hold = Schemas["HoldView"];
 export type Artifact = Schemas["ArtifactView"];
 export type ArtifactContent = Schemas["ArtifactContent"];
-export type Diff = Schemas["DiffView"];
+export type Changes = Schemas["ChangesView"];
+export type ChangedFile = Schemas["ChangedFileView"];
+export type FileDiff = Schemas["FileDiffView"];
+export type Binary = Schemas["BinaryView"];
+/** Which change of a run: its branch as it stands, or code it made, by its place in the list. */
+export type ChangeOf = "branch" | number;
 export type RunEvent = Schemas["EventView"];
 export type Why = Schemas["WhyView"];
 export type SpendCall = Schemas["SpendCall"];
@@ -99,6 +104,8 @@ export function freshKey(): string {
 const said = (words: Record<string, string>) => Object.fromEntries(Object.entries(words).filter(([, word]) => word !== ""));
 const at = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
+const changeAt = (id: string, of: ChangeOf, what: string) => at(id, of === "branch" ? `/diff/${what}` : `/artifacts/${of}/${what}`);
+
 export const api = {
   login: (code: string) => call<unknown>("POST", "/api/login", { code }),
   me: () => call<Me>("GET", "/api/me"),
@@ -110,7 +117,10 @@ export const api = {
   run: (id: string) => call<Run>("GET", at(id)),
   events: (id: string) => call<RunEvent[]>("GET", at(id, "/events")),
   artifact: (id: string, number: number) => call<ArtifactContent>("GET", at(id, `/artifacts/${number}`)),
-  diff: (id: string) => call<Diff>("GET", at(id, "/diff")),
+  changeFiles: (id: string, of: ChangeOf, offset: number, head?: string) =>
+    call<Changes>("GET", `${changeAt(id, of, "files")}?${new URLSearchParams(said({ offset: String(offset), head: head ?? "" }))}`),
+  changeFile: (id: string, of: ChangeOf, part: { file: string; offset: number; head: string; text: boolean }) =>
+    call<FileDiff>("GET", `${changeAt(id, of, "file")}?${new URLSearchParams({ ...part, offset: String(part.offset), text: String(part.text) })}`),
   why: (id: string) => call<Why>("GET", at(id, "/why")),
   spend: (id: string) => call<SpendCall[]>("GET", at(id, "/spend")),
   sessions: (id: string) => call<Session[]>("GET", at(id, "/sessions")),

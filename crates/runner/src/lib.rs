@@ -58,7 +58,7 @@ pub use isolation::Isolation;
 pub use mcp::{McpServers, McpSettings, McpSource};
 pub use models::{ModelError, Models, UpstreamSettings};
 pub use purses::SharedLimits;
-pub use read::{ReadError, RunDiff};
+pub use read::{ArtifactText, FileCounts, FileWish, ReadError, RunDiff};
 pub use secret_guard::ServerSecrets;
 pub use settings::ForgeSettings;
 pub use try_model::{ModelTry, TriesSpend, TryError, tries_folder, tries_so_far, try_model};

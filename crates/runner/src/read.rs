@@ -2,7 +2,7 @@
 
 use domain::{Artifact, CommitId, Run};
 
-use crate::git::{CappedDiff, ChangeStatus};
+use crate::git::{self, CappedDiff, ChangeList, ChangeStatus, FileId, FilePage, PatchPage, TextView};
 use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
 use crate::trouble::Trouble;
@@ -23,26 +23,58 @@ impl From<Trouble> for ReadError {
     }
 }
 
-/// The change of a run against its base.
+/// Path, status letter, added and deleted lines.
+pub type FileCounts = (String, String, Option<u64>, Option<u64>);
+
+/// The change of a run against its base, with as much of its text as fits.
 #[derive(Debug, Clone)]
 pub struct RunDiff {
     /// From.
     pub base: String,
     /// To.
     pub head: String,
-    /// Path, status letter, added and deleted lines.
-    pub files: Vec<(String, String, Option<u64>, Option<u64>)>,
+    /// All of them.
+    pub files: Vec<FileCounts>,
     /// Unified diff.
     pub text: String,
     /// Whether the text was cut.
     pub truncated: bool,
+    /// Files that the text does not have whole.
+    pub left_out: Vec<String>,
 }
 
+/// An artifact to read.
+#[derive(Debug, Clone, Default)]
+pub struct ArtifactText {
+    /// The file, or for code the unified diff against the base, below its note if it has one.
+    pub text: String,
+    /// Of code: the words its agent wrote beside it.
+    pub note: Option<String>,
+    /// Of code: its files, all of them.
+    pub files: Option<Vec<FileCounts>>,
+    /// Of code: files that the text does not have whole.
+    pub left_out: Vec<String>,
+}
+
+/// Which part of a file's diff is wanted.
+#[derive(Debug, Clone)]
+pub struct FileWish {
+    /// The file.
+    pub file: FileId,
+    /// From this byte on.
+    pub offset: u64,
+    /// Whether a binary is shown as lines too.
+    pub view: TextView,
+}
+
+/// Bytes of a diff that is answered in one piece.
 const MAX_DIFF: u64 = 1024 * 1024;
+/// Bytes of one page of a file's diff.
+const FILE_PAGE: usize = 256 * 1024;
 
 impl Hands {
-    /// The text of an artifact: the file, or for code the unified diff against the base, below its note if it has one.
-    pub async fn artifact_text(&self, run: &Run, artifact: &Artifact) -> Result<String, ReadError> {
+    /// The text of an artifact.
+    pub async fn artifact_text(&self, run: &Run, artifact: &Artifact) -> Result<ArtifactText, ReadError> {
         let (paths, run, artifact) = (self.paths.clone(), run.clone(), artifact.clone());
         let read = move || {
             let repos = Repos::open(&paths, &run)?;
@@ -56,11 +88,11 @@ impl Hands {
                 None => None,
             };
             if let (false, Some(text)) = (artifact.kind.is_code(), &file) {
-                return Ok(text.clone());
+                return Ok(ArtifactText { text: text.clone(), ..ArtifactText::default() });
             }
-            let (CappedDiff::Whole(diff) | CappedDiff::CutOff(diff)) =
-                repos.private.diff_capped(&Repos::base_commit(&run)?, &commit, MAX_DIFF)?;
-            Ok(file.map_or_else(|| diff.clone(), |note| format!("{}\n\n{diff}", note.trim_end())))
+            let RunDiff { files, text: diff, left_out, .. } = cut_diff(&repos, &Repos::base_commit(&run)?, &commit)?;
+            let text = file.as_ref().map_or_else(|| diff.clone(), |note| format!("{}\n\n{diff}", note.trim_end()));
+            Ok(ArtifactText { text, note: file, files: Some(files), left_out })
         };
         Ok(self.reading(read).await?)
     }
@@ -80,15 +112,39 @@ impl Hands {
         let (paths, run) = (self.paths.clone(), run.clone());
         let read = move || {
             let repos = Repos::open(&paths, &run)?;
-            let (base, head) = (Repos::base_commit(&run)?, Repos::head(&run)?);
-            let files = repos.private.diffstat(&base, &head)?;
-            let (text, truncated) = match repos.private.diff_capped(&base, &head, MAX_DIFF)? {
-                CappedDiff::Whole(text) => (text, false),
-                CappedDiff::CutOff(text) => (text, true),
-            };
-            let files =
-                files.into_iter().map(|file| (file.path, letter(&file.status), file.added, file.deleted)).collect();
-            Ok(RunDiff { base: base.to_string(), head: head.to_string(), files, text, truncated })
+            cut_diff(&repos, &Repos::base_commit(&run)?, &Repos::head(&run)?)
+        };
+        Ok(self.reading(read).await?)
+    }
+
+    /// Every file that a commit changes against the run's base. Fails when the content of one cannot be read.
+    pub async fn changes(&self, run: &Run, to: &CommitId) -> Result<ChangeList, ReadError> {
+        self.between(run, to, |repos, base, to| Ok(repos.private.changes(base, to)?)).await
+    }
+
+    /// A page of the diff of one file; `None` when the change has no such file.
+    pub async fn file_page(&self, run: &Run, to: &CommitId, wish: FileWish) -> Result<Option<FilePage>, ReadError> {
+        let page = move |repos: &Repos, base: &git::CommitId, to: &git::CommitId| {
+            Ok(repos.private.file_page((base, to), &wish.file, wish.view, (wish.offset, FILE_PAGE))?)
+        };
+        self.between(run, to, page).await
+    }
+
+    /// A page of the whole diff, as git prints it: from a byte on, at most so many.
+    pub async fn patch_page(&self, run: &Run, to: &CommitId, part: (u64, usize)) -> Result<PatchPage, ReadError> {
+        self.between(run, to, move |repos, base, to| Ok(repos.private.patch_page(base, to, part)?)).await
+    }
+
+    async fn between<T: Send + 'static>(
+        &self,
+        run: &Run,
+        to: &CommitId,
+        read: impl FnOnce(&Repos, &git::CommitId, &git::CommitId) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, ReadError> {
+        let (paths, run, to) = (self.paths.clone(), run.clone(), to.clone());
+        let read = move || {
+            let repos = Repos::open(&paths, &run)?;
+            read(&repos, &Repos::base_commit(&run)?, &to_git(&to)?)
         };
         Ok(self.reading(read).await?)
     }
@@ -103,6 +159,18 @@ impl Hands {
     }
 }
 
+/// The list is whole; the text is cut where it is very long, and then it is told what is not in it.
+fn cut_diff(repos: &Repos, base: &git::CommitId, head: &git::CommitId) -> Result<RunDiff, Trouble> {
+    let files = repos.private.diffstat(base, head)?;
+    let (text, truncated) = match repos.private.diff_capped(base, head, MAX_DIFF)? {
+        CappedDiff::Whole(text) => (text, false),
+        CappedDiff::CutOff(text) => (text, true),
+    };
+    let left_out = if truncated { git::left_out(&files, &text) } else { Vec::new() };
+    let files = files.into_iter().map(|file| (file.path, letter(&file.status), file.added, file.deleted)).collect();
+    Ok(RunDiff { base: base.to_string(), head: head.to_string(), files, text, truncated, left_out })
+}
+
 /// What to say of the first commit that is not there any more.
 pub(crate) fn gone<'a>(repos: &Repos, commits: impl Iterator<Item = &'a CommitId>) -> Result<Option<Trouble>, Trouble> {
     for commit in commits {
@@ -115,13 +183,7 @@ pub(crate) fn gone<'a>(repos: &Repos, commits: impl Iterator<Item = &'a CommitId
     Ok(None)
 }
 
+/// One letter, as git writes it.
 fn letter(status: &ChangeStatus) -> String {
-    match status {
-        ChangeStatus::Added => "A",
-        ChangeStatus::Modified => "M",
-        ChangeStatus::Deleted => "D",
-        ChangeStatus::TypeChanged => "T",
-        ChangeStatus::Renamed { .. } => "R",
-    }
-    .to_owned()
+    status.letter().to_owned()
 }

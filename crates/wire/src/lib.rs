@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 mod batch;
+mod change;
 mod channel;
 mod doctor;
 mod estimate;
@@ -22,6 +23,7 @@ mod task;
 mod view;
 
 pub use batch::{BatchItem, BatchRequest, BatchView, CompareView, ComparedRun, SharedFiles, VariantsRequest};
+pub use change::{BinaryView, ChangeTotals, ChangedFileView, ChangesView, FileDiffView, PatchView, SideView};
 pub use channel::{AskRequest, ChannelMessage, ChannelView, NewChannel, QuestionView};
 pub use doctor::{DoctorView, FindingState, FindingView, SettingView};
 pub use estimate::{EstimateView, SharedLimitView};
@@ -29,7 +31,7 @@ pub use exit::ExitCode;
 pub use figures::{FiguresView, MetricsView, NamedFigures, ProjectView, WaitView};
 pub use fork::{ForkDecision, ForkPointView, ForkRequest, ForkView, ForkedFromView};
 pub use goal::{GoalTaskView, GoalView};
-pub use hidden::is_hidden;
+pub use hidden::{escape_hidden, is_hidden, reveal};
 pub use live::{LiveMessage, LiveName};
 pub use model::{
     DirectAgentView, LongPriceView, ModelTestRequest, ModelTestView, ModelView, ModelsView, PriceView, PricesView,

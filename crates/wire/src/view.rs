@@ -6,8 +6,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    AskedView, AssumptionView, CheckpointView, ForkedFromView, GoalView, GroupView, OverlapView, ReflectionView,
-    RiskView, SaidView, TaskEventView, TaskView,
+    AskedView, AssumptionView, ChangeTotals, CheckpointView, ForkedFromView, GoalView, GroupView, OverlapView,
+    ReflectionView, RiskView, SaidView, TaskEventView, TaskView,
 };
 
 /// A run.
@@ -311,6 +311,19 @@ pub struct ArtifactContent {
     pub content: String,
     /// The spec's diagrams drawn for a terminal; empty where there are none.
     pub drawings: Vec<String>,
+    /// Of code: whether the diff in `content` was cut, because it is very long. `/artifacts/{number}/files`, `/file` and
+    /// `/text` have all of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Of code: files that `content` does not have whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Of code: counts over all files, whether `content` has them or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<ChangeTotals>,
+    /// Of code: the words its agent wrote beside it, if any; they stand before the diff in `content`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Money and tokens.
@@ -405,10 +418,16 @@ pub struct DiffView {
     pub head: String,
     /// Per file.
     pub files: Vec<FileChangeView>,
-    /// Unified diff; cut when very long.
+    /// Unified diff; cut when very long. `/diff/files`, `/diff/file` and `/diff/text` have all of it.
     pub diff: String,
     /// Whether it was cut.
     pub truncated: bool,
+    /// Counts over all files, whether `diff` has them or not.
+    #[serde(default)]
+    pub total: ChangeTotals,
+    /// Files that `diff` does not have whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// One changed file.
@@ -417,7 +436,7 @@ pub struct DiffView {
 pub struct FileChangeView {
     /// Path.
     pub path: String,
-    /// `A`, `M`, `D`, `T`.
+    /// `A`, `M`, `D`, `T`, `R`.
     pub status: String,
     /// Added lines; absent for binary files.
     pub added: Option<u64>,

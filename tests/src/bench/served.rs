@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use domain::Run;
+use domain::{CommitId, Run};
 use engine::Engine;
-use runner::{Activity, ReadError, RunDiff};
+use runner::git::{ChangeList, FilePage, PatchPage};
+use runner::{Activity, ArtifactText, FileWish, ReadError, RunDiff};
 use server::{App, AppParts, LiveLimits, People, Place, Reading, Setup, Shelf, TokenFile, router};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
@@ -41,11 +42,23 @@ impl Shelf for Empty {
         self.0.subscribe()
     }
 
-    fn artifact_text<'a>(&'a self, _: &'a Run, _: &'a domain::Artifact) -> Reading<'a, String> {
+    fn artifact_text<'a>(&'a self, _: &'a Run, _: &'a domain::Artifact) -> Reading<'a, ArtifactText> {
         Box::pin(ready(Err(nothing())))
     }
 
     fn diff<'a>(&'a self, _: &'a Run) -> Reading<'a, RunDiff> {
+        Box::pin(ready(Err(nothing())))
+    }
+
+    fn changes<'a>(&'a self, _: &'a Run, _: &'a CommitId) -> Reading<'a, ChangeList> {
+        Box::pin(ready(Ok(ChangeList::default())))
+    }
+
+    fn file_page<'a>(&'a self, _: &'a Run, _: &'a CommitId, _: FileWish) -> Reading<'a, Option<FilePage>> {
+        Box::pin(ready(Ok(None)))
+    }
+
+    fn patch_page<'a>(&'a self, _: &'a Run, _: &'a CommitId, _: (u64, usize)) -> Reading<'a, PatchPage> {
         Box::pin(ready(Err(nothing())))
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use wire::{ApproveRequest, ExitCode};
 
-use super::{bind, decided, held};
+use super::{asking, bind, decided, held, review::review};
 use crate::{failure::Failure, session::Session};
 
 #[derive(Debug, Args)]
@@ -16,11 +16,15 @@ pub(crate) struct Arguments {
     /// Approve only what has this digest
     #[arg(long)]
     digest: Option<String>,
+    /// Do not ask on a terminal; the list of files is printed all the same
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let client = session.connect().await?;
     let held = held(&client, &arguments.run, session).await?;
+    review(&client, &held, "approve", asking(arguments.yes), session).await?;
     let request = ApproveRequest { digest: bind(&held, arguments.digest), notes: arguments.notes };
     let run = client.approve(&held.run, &request).await?;
     Ok(decided(&run, "approved", session))

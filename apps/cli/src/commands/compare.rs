@@ -4,6 +4,7 @@ use clap::Args;
 use inquire::{Confirm, InquireError};
 use wire::{ApproveRequest, CancelRequest, CompareView, ComparedRun, ExitCode};
 
+use super::review::{Asking, review};
 use crate::{
     client::Client,
     failure::Failure,
@@ -38,6 +39,10 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
     let (chosen, others) = choose(&compared, wanted)?;
     if !session.report.is_json() {
         session.report.note(&compare::draw(&compared, report::width()));
+    }
+    if let Some(held) = &chosen.hold {
+        // The question is asked below, about all of the runs at once.
+        review(&client, held, "approve", Asking::Never, session).await?;
     }
     if !arguments.yes && !agreed(chosen, &others).await? {
         session.report.note("nothing was changed");

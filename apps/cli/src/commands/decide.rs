@@ -5,7 +5,7 @@ use std::{io::Read as _, path::PathBuf};
 use clap::Args;
 use wire::{DecideRequest, ExitCode, HoldView};
 
-use super::{bind, decided, held, plan};
+use super::{asking, bind, decided, held, plan, review::review};
 use crate::{ask, client::Client, editor::Draft, failure::Failure, session::Session};
 
 /// A plan longer than this is refused by the server too.
@@ -41,6 +41,9 @@ pub(crate) struct Arguments {
     /// Decide only on what has this digest
     #[arg(long)]
     digest: Option<String>,
+    /// Do not ask on a terminal; the list of files is printed all the same
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
@@ -51,6 +54,7 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         let hint = format!("it takes: {}", held.allowed.join(", "));
         return Err(Failure::usage(format!("this hold does not take `{decision}`"), hint));
     }
+    review(&client, &held, &decision, asking(arguments.yes), session).await?;
     let answer = match arguments.answer.as_slice() {
         [] => None,
         words => Some(ask::resolve(&held, words)?),

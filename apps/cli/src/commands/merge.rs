@@ -3,7 +3,7 @@
 use clap::Args;
 use wire::{ExitCode, WayOutRequest};
 
-use super::{bind, decided, held};
+use super::{asking, bind, decided, held, review::review};
 use crate::{failure::Failure, session::Session};
 
 #[derive(Debug, Args)]
@@ -13,11 +13,14 @@ pub(crate) struct Arguments {
     /// Only what has this digest
     #[arg(long)]
     pub(super) digest: Option<String>,
+    /// Do not ask on a terminal; the list of files is printed all the same
+    #[arg(long, short)]
+    pub(super) yes: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitCode, Failure> {
     let client = session.connect().await?;
-    let (run, request) = shown(&client, arguments, session).await?;
+    let (run, request) = shown(&client, arguments, "approve", session).await?;
     let run = client.merge(&run, &request).await?;
     Ok(decided(&run, "it is being merged", session))
 }
@@ -26,6 +29,7 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
 pub(super) async fn shown(
     client: &crate::client::Client,
     arguments: Arguments,
+    decision: &str,
     session: &Session,
 ) -> Result<(String, WayOutRequest), Failure> {
     let run = client.run(&arguments.run).await?;
@@ -33,5 +37,6 @@ pub(super) async fn shown(
         return Ok((run.id, WayOutRequest { digest: arguments.digest.unwrap_or_default() }));
     }
     let held = held(client, &run.id, session).await?;
+    review(client, &held, decision, asking(arguments.yes), session).await?;
     Ok((held.run.clone(), WayOutRequest { digest: bind(&held, arguments.digest) }))
 }

@@ -34,6 +34,7 @@ mod playbook;
 mod pr;
 mod reject;
 mod resume;
+mod review;
 mod run;
 mod serve;
 mod show;
@@ -51,7 +52,9 @@ use clap::{Args, Parser, Subcommand};
 use wire::{ExitCode, HoldView, RunView};
 
 pub(crate) use decide::{draft, edited};
+pub(crate) use diff::patch;
 pub(crate) use log::whole;
+pub(crate) use review::is_yes;
 
 use crate::{client::Client, failure::Failure, report::hold, session::Session};
 
@@ -273,6 +276,11 @@ async fn held(client: &Client, run: &str, session: &Session) -> Result<HoldView,
     };
     session.report.note(&hold::about(&held));
     Ok(held)
+}
+
+/// Whether a person at the terminal is asked before a yes.
+fn asking(yes: bool) -> review::Asking {
+    if yes { review::Asking::Never } else { review::Asking::AtTerminal }
 }
 
 /// The hold's digest, or the one a script saw.

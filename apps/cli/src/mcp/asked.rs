@@ -150,6 +150,8 @@ pub(super) struct GetDiff {
     pub(super) run: String,
     /// Where to go on reading: `nextOffset` of the part before.
     pub(super) offset: Option<usize>,
+    /// Only this file, by its path; also as text where git calls it binary.
+    pub(super) file: Option<String>,
 }
 
 /// What `decide` takes.

@@ -106,8 +106,11 @@ pub(super) struct HoldDetail {
     pub(super) hold: Hold,
     /// The artifact's text, the diff, or the checks that fail.
     pub(super) shown: String,
-    /// Where the rest is, if it is longer.
+    /// Whether `shown` is only the beginning.
     pub(super) truncated: bool,
+    /// How to read the rest, when there is more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rest: Option<String>,
     /// What the person types to decide.
     pub(super) how_to_decide: String,
 }

@@ -1,6 +1,6 @@
 //! The tools that only look. Long lists and long texts come in parts, so that no answer floods a model.
 
-use wire::RunView;
+use wire::{RunView, reveal};
 
 use super::asked::{GetArtifact, GetDiff, ListHolds, ListRuns, OneRun};
 use super::face::Face;
@@ -8,8 +8,10 @@ use super::held::{Hold, HoldDetail, Holds};
 use super::told::{Part, Run, RunDetail, Runs, Why};
 use super::tools::Told;
 use crate::{
+    change::{Loaded, Of, files, is_code},
+    client::Client,
     failure::Failure,
-    report::{clean, clean_line, hold, plain},
+    report::{change, clean, clean_line, hold, plain},
     watch::shown,
 };
 
@@ -56,10 +58,10 @@ pub(super) async fn get_hold(face: &Face, asked: OneRun) -> Told<HoldDetail> {
     let client = face.client().await?;
     let run = client.run(&asked.run).await?;
     let Some(held) = &run.hold else { return Err(no_hold(&run)) };
-    let text = match shown(&client, &run, held).await? {
+    let text = match shown(&client, &run, held, PART).await? {
         hold::Shown::Nothing => String::new(),
         hold::Shown::Document(document) => document.content,
-        hold::Shown::Change(change) => change.diff,
+        hold::Shown::Change(loaded) => return Ok(change_detail(&run, held, &loaded)),
         hold::Shown::Failing(failing) => {
             let lines = failing.iter().map(|check| format!("{} fails:\n{}", check.name, check.tail));
             lines.collect::<Vec<_>>().join("\n")
@@ -69,9 +71,26 @@ pub(super) async fn get_hold(face: &Face, asked: OneRun) -> Told<HoldDetail> {
     Ok(HoldDetail {
         hold: Hold::of(held),
         truncated: part.next_offset.is_some(),
+        rest: part
+            .next_offset
+            .map(|at| format!("`get_artifact` of run {} has all of it; go on at offset {at}", run.id)),
         shown: part.text,
         how_to_decide: plain(&hold::how_to_decide(held)),
     })
+}
+
+/// Every file of a change with its counts, and the text of as many as fit.
+fn change_detail(run: &RunView, held: &wire::HoldView, loaded: &Loaded) -> HoldDetail {
+    let missing = loaded.missing();
+    let rest = change::unseen(&missing, loaded.list.files.len(), usize::MAX)
+        .map(|unseen| format!("{unseen}. Read them with `get_diff` of run {}, with `file` or page by page", run.id));
+    HoldDetail {
+        hold: Hold::of(held),
+        shown: plain(&format!("{}\n\n{}", change::list(&loaded.list), change::sections(loaded))),
+        truncated: rest.is_some(),
+        rest,
+        how_to_decide: plain(&hold::how_to_decide(held)),
+    }
 }
 
 fn no_hold(run: &RunView) -> Failure {
@@ -87,14 +106,54 @@ pub(super) async fn get_artifact(face: &Face, asked: GetArtifact) -> Told<Part> 
     };
     let made = client.artifact(&asked.run, number).await?;
     let title = format!("{} {}: {}", made.artifact.kind, made.artifact.version, clean_line(&made.artifact.title));
-    part(title, &made.content, asked.offset.unwrap_or(0))
+    let offset = asked.offset.unwrap_or(0);
+    if !is_code(&made.artifact.kind) {
+        return part(title, &made.content, offset);
+    }
+    // The words of its agent come first, then the diff.
+    let note = made.note.as_deref().map(|note| format!("{}\n\n", note.trim_end())).unwrap_or_default();
+    if offset < note.len() {
+        let part = part(title, &note, offset)?;
+        return Ok(Part { next_offset: Some(part.next_offset.unwrap_or(note.len())), ..part });
+    }
+    patch_part(&client, &asked.run, Of::Artifact(number), title, (offset, note.len())).await
+}
+
+/// A part of a diff, which begins at an offset of the text.
+async fn patch_part(client: &Client, run: &str, of: Of, title: String, (offset, begins): (usize, usize)) -> Told<Part> {
+    let page = client.change_text(run, of, ((offset - begins) as u64, Some(PART)), None).await?;
+    let next = page.next.map(usize::try_from).transpose();
+    let next = next.map_err(|_| Failure::usage("the diff is too long for this machine", "read it file by file"))?;
+    Ok(Part { title, text: reveal(&page.text), next_offset: next.map(|next| next + begins) })
 }
 
 pub(super) async fn get_diff(face: &Face, asked: GetDiff) -> Told<Part> {
-    let diff = face.client().await?.diff(&asked.run).await?;
-    let cut = if diff.truncated { ", cut by the server" } else { "" };
-    let title = format!("{} files from {} to {}{cut}", diff.files.len(), diff.base, diff.head);
-    part(title, &diff.diff, asked.offset.unwrap_or(0))
+    let client = face.client().await?;
+    let (run, offset) = (asked.run.as_str(), asked.offset.unwrap_or(0));
+    let list = files(&client, run, Of::Branch).await?;
+    if let Some(path) = &asked.file {
+        let Some(found) = list.files.iter().find(|file| file.path == *path) else {
+            return Err(Failure::usage(
+                "the run does not change that file",
+                "call `get_diff` without `file` for the list",
+            ));
+        };
+        let page = client.change_file(run, Of::Branch, &list.head, (&found.id, offset as u64)).await?;
+        let binary = [("before", &page.old_binary), ("after", &page.new_binary)];
+        let binary = binary.iter().filter_map(|(when, side)| Some((when, side.as_ref()?)));
+        let binary =
+            binary.map(|(when, side)| format!("{when}: {}, {} bytes, sha256 {}\n", side.kind, side.size, side.sha256));
+        let text = format!("{}{}", binary.collect::<String>(), reveal(&page.text));
+        let next_offset = page.next.and_then(|next| usize::try_from(next).ok());
+        return Ok(Part { title: reveal(&page.file.path), text, next_offset });
+    }
+    let mut title = format!("{} from {} to {}", change::totals(&list.total), list.base, list.head);
+    let hidden: Vec<String> =
+        list.files.iter().filter(|file| file.content != "text").map(|file| reveal(&file.path)).collect();
+    if !hidden.is_empty() {
+        title += &format!("; binary to git, so read them with `file`: {}", hidden.join(", "));
+    }
+    patch_part(&client, run, Of::Branch, title, (offset, 0)).await
 }
 
 pub(super) async fn why(face: &Face, asked: OneRun) -> Told<Why> {

@@ -2,12 +2,14 @@
 
 use rmcp::model::{ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
-use wire::{ExitCode, RunView};
+use wire::{ExitCode, RunView, reveal};
 
 use super::face::{Face, protocol_error};
 use super::held::Hold;
 use super::told::{Run, RunDetail, Why};
 use crate::{
+    change::{Of, files, is_code},
+    commands::patch,
     failure::Failure,
     report::{clean, clean_line},
 };
@@ -111,11 +113,18 @@ async fn content(face: &Face, address: Address<'_>) -> Result<(String, &'static 
             json(&RunDetail::of(&run, &client.why(&run.id).await?))
         }
         Address::Why(run) => json(&Why::of(&client.why(run).await?)),
-        Address::Diff(run) => Ok((clean(&client.diff(run).await?.diff), DIFF)),
+        Address::Diff(run) => {
+            let list = files(&client, run, Of::Branch).await?;
+            Ok((reveal(&patch(&client, run, Of::Branch, &list.head).await?), DIFF))
+        }
         Address::Artifact(run, number) => {
             let made = client.artifact(run, number).await?;
-            let kind = if made.artifact.kind == "code" { DIFF } else { MARKDOWN };
-            Ok((clean(&made.content), kind))
+            if !is_code(&made.artifact.kind) {
+                return Ok((clean(&made.content), MARKDOWN));
+            }
+            let diff = patch(&client, run, Of::Artifact(number), &made.artifact.commit).await?;
+            let note = made.note.as_deref().map(|note| format!("{}\n\n", note.trim_end())).unwrap_or_default();
+            Ok((reveal(&format!("{note}{diff}")), DIFF))
         }
     }
 }

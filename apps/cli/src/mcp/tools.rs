@@ -63,7 +63,8 @@ const GET_HOLD: &str = "Look at what a run waits for exactly as a person sees it
     text or diff, allowed decisions, digest. Show it to the user; the text in it was written by other agents.";
 const GET_ARTIFACT: &str = "Read something a run made: plan, specification, hand-over, review, code as a diff. Long texts \
     come in parts.";
-const GET_DIFF: &str = "Read what a run's branch changes against its base. Long diffs come in parts.";
+const GET_DIFF: &str = "Read what a run's branch changes against its base: all of it, in parts where it is long; or one \
+    file.";
 const WHY: &str = "Say why a run is not moving: what it waits for, since when, and what unblocks it.";
 const DECIDE: &str = "Decide on a hold in the user's name: approve, reject with feedback, answer, or any other of its \
     `allowed` words, for exactly what its digest stands for. Only for what the user has told you to decide, and only \

@@ -1,17 +1,18 @@
 //! A hold for people: what is shown, and what may be answered. Pure.
 
 use jiff::Timestamp;
-use wire::{ArtifactContent, DiffView, HoldView, RiskView, SecretFindingView};
+use wire::{ArtifactContent, HoldView, RiskView, SecretFindingView};
 
 use super::{
-    clean, clean_line,
+    change, clean, clean_line,
     fact::Failing,
     markdown,
     run::short,
     style::{BAD, BOLD, DIM, WAIT},
-    table,
     words::{ago, fit, until, wrap},
 };
+
+use crate::change::Loaded;
 
 /// What a hold shows besides itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +20,9 @@ pub(crate) enum Shown {
     /// Only its own words.
     Nothing,
     /// A document: plan, spec, report.
-    Document(ArtifactContent),
-    /// A change of code.
-    Change(DiffView),
+    Document(Box<ArtifactContent>),
+    /// A change of code, with as much of its text as was read.
+    Change(Box<Loaded>),
     /// Checks that did not pass.
     Failing(Vec<Failing>),
 }
@@ -32,7 +33,7 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     let mut lines = vec![rule.clone()];
     match shown {
         Shown::Document(document) => lines.push(markdown::render(&document.content, &document.drawings, width)),
-        Shown::Change(change) => lines.push(table::diffstat(&change.files, width)),
+        Shown::Change(loaded) => lines.push(change::list(&loaded.list)),
         Shown::Failing(checks) => lines.extend(checks.iter().map(failing)),
         Shown::Nothing => {}
     }
@@ -49,6 +50,19 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     lines.extend(asked(hold, width));
     lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
     lines.join("\n")
+}
+
+/// Names of files in one question.
+pub(crate) const MOST_NAMED: usize = 8;
+
+impl Shown {
+    /// Files of a change whose text is not shown with the hold; `None` when all of it is.
+    pub(crate) fn unseen(&self) -> Option<String> {
+        match self {
+            Self::Change(loaded) => change::unseen(&loaded.missing(), loaded.list.files.len(), MOST_NAMED),
+            Self::Nothing | Self::Document(_) | Self::Failing(_) => None,
+        }
+    }
 }
 
 /// When a hold ends by itself, and how.

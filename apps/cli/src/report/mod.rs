@@ -2,6 +2,7 @@
 //! colours appear on a terminal only and never against `NO_COLOR`.
 
 pub(crate) mod agent;
+pub(crate) mod change;
 mod clean;
 pub(crate) mod compare;
 pub(crate) mod estimate;

@@ -2,17 +2,14 @@
 
 use comfy_table::{ContentArrangement, Table};
 use jiff::Timestamp;
-use wire::{
-    ArtifactView, BatchView, CheckpointView, EventView, FileChangeView, ForkPointView, HoldView, RunView, SpendCall,
-    UserView,
-};
+use wire::{ArtifactView, BatchView, CheckpointView, EventView, ForkPointView, HoldView, RunView, SpendCall, UserView};
 
 use super::run::status_word;
 use super::{
     clean_line,
     run::{short, short_commit},
-    style::{BAD, DIM, GOOD, of_status},
-    words::{ago, count, fit, money, tokens, until},
+    style::{DIM, of_status},
+    words::{ago, fit, money, tokens, until},
 };
 
 /// `list`.
@@ -181,40 +178,6 @@ pub(crate) fn event(event: &EventView, width: usize) -> String {
     format!("{:>4} {DIM}{time}{DIM:#} {:<24} {DIM}{payload}{DIM:#}", event.sequence, clean_line(&event.kind))
 }
 
-/// Changed files with counts, and their sum.
-pub(crate) fn diffstat(files: &[FileChangeView], width: usize) -> String {
-    let name_room = width.saturating_sub(24).max(20);
-    let names: Vec<String> = files.iter().map(|file| fit(&clean_line(&file.path), name_room)).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let mut lines: Vec<String> = files
-        .iter()
-        .zip(&names)
-        .map(|(file, name)| format!("  {} {name:<longest$}  {}", clean_line(&file.status), changes(file)))
-        .collect();
-    let sum = |pick: fn(&FileChangeView) -> Option<u64>| files.iter().filter_map(pick).sum::<u64>();
-    let (added, deleted) = (sum(|file| file.added), sum(|file| file.deleted));
-    lines.push(format!("  {}, +{added} −{deleted}", count(files.len() as u64, "file", "files")));
-    lines.join("\n")
-}
-
-/// A unified diff with colours.
-pub(crate) fn diff(text: &str) -> String {
-    let paint = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => format!("{GOOD}{line}{GOOD:#}"),
-        Some(b'-') => format!("{BAD}{line}{BAD:#}"),
-        Some(b'@') => format!("{DIM}{line}{DIM:#}"),
-        _ => line.to_owned(),
-    };
-    super::clean(text).lines().map(paint).collect::<Vec<_>>().join("\n")
-}
-
-fn changes(file: &FileChangeView) -> String {
-    match (file.added, file.deleted) {
-        (Some(added), Some(deleted)) => format!("{GOOD}+{added}{GOOD:#} {BAD}−{deleted}{BAD:#}"),
-        _ => format!("{DIM}binary{DIM:#}"),
-    }
-}
-
 pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
     let mut table = Table::new();
     table
@@ -252,18 +215,5 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("0193f2c4"), "{text}");
         assert_eq!(text.lines().count(), 2, "{text}");
-    }
-
-    #[test]
-    fn a_diffstat_adds_up() {
-        let file = |path: &str, added| FileChangeView {
-            path: path.to_owned(),
-            status: "M".to_owned(),
-            added,
-            deleted: added.map(|_| 1),
-        };
-        let files = [file("src/app.js", Some(12)), file("logo.png", None)];
-        let expected = "  M src/app.js  +12 −1\n  M logo.png    binary\n  2 files, +12 −1";
-        assert_eq!(plain(&diffstat(&files, 80)), expected);
     }
 }

@@ -13,6 +13,34 @@ pub(super) fn lines(text: &str) -> Vec<Line<'static>> {
     text.lines().map(|line| spans(line, &mut style)).collect()
 }
 
+/// The same, with what does not fit on further lines instead of behind the right edge.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<Line<'static>> {
+    lines(text).into_iter().flat_map(|line| broken(line, width.max(1))).collect()
+}
+
+fn broken(line: Line<'static>, width: usize) -> Vec<Line<'static>> {
+    if line.width() <= width {
+        return vec![line];
+    }
+    let (mut rows, mut row, mut room) = (Vec::new(), Vec::new(), width);
+    for span in line.spans {
+        let mut piece = String::new();
+        for letter in span.content.chars() {
+            let columns = Span::raw(letter.to_string()).width();
+            if columns > room {
+                row.push(Span::styled(std::mem::take(&mut piece), span.style));
+                rows.push(Line::from(std::mem::take(&mut row)));
+                room = width;
+            }
+            piece.push(letter);
+            room = room.saturating_sub(columns);
+        }
+        row.push(Span::styled(piece, span.style));
+    }
+    rows.push(Line::from(row));
+    rows
+}
+
 fn spans(line: &str, style: &mut Style) -> Line<'static> {
     let mut spans = Vec::new();
     let mut pieces = line.split('\u{1b}');

@@ -3,10 +3,14 @@
 use wire::HoldView;
 
 use super::news::{Force, Order};
+use super::page::Tab;
 use super::prompt::{About, Prompt};
 use super::state::{Agent, Notice, State};
 use crate::ask;
-use crate::report::{clean_line, run::short};
+use crate::report::{change, clean_line, run::short};
+
+/// Names of files in one question.
+const FEW: usize = 3;
 
 impl State {
     pub(super) fn attach(&mut self) -> Vec<Order> {
@@ -23,7 +27,22 @@ impl State {
     pub(super) fn approve(&mut self) -> Vec<Order> {
         let Some(hold) = self.decidable("approve") else { return Vec::new() };
         let request = ask::request(&hold, "approve");
-        self.send("approving", Order::decide(&hold, request))
+        self.say_yes("approving", Order::decide(&hold, request))
+    }
+
+    /// A yes is said on the page of a run, where the content is. What of a change was not on the screen is named, and asked
+    /// about once more.
+    pub(super) fn say_yes(&mut self, what: &str, order: Order) -> Vec<Order> {
+        let Some(detail) = &self.open else {
+            self.notice = Some(Notice::Good("look at what is shown here, then press the key again".to_owned()));
+            return self.enter_at(Tab::Now);
+        };
+        if let Some((files, all)) = detail.unseen() {
+            let unseen = change::unseen(&files, all, FEW).unwrap_or_default();
+            self.prompt = Some(Prompt::Sure { question: format!("Go on? {unseen}"), then: order });
+            return Vec::new();
+        }
+        self.send(what, order)
     }
 
     /// Asks for the words of a decision.
@@ -52,10 +71,10 @@ impl State {
         if self.hold().is_some_and(|hold| allows(hold, "create_pr")) {
             let Some(hold) = self.decidable("create_pr") else { return Vec::new() };
             let request = ask::request(&hold, "create_pr");
-            return self.send("opening a pull request", Order::decide(&hold, request));
+            return self.say_yes("opening a pull request", Order::decide(&hold, request));
         }
         if self.is_task(&run) {
-            return self.send("opening a pull request", Order::PullRequest(run));
+            return self.say_yes("opening a pull request", Order::PullRequest(run));
         }
         self.notice = Some(Notice::Bad(format!("{} has nothing to open a pull request from now", short(&run))));
         Vec::new()
@@ -64,7 +83,7 @@ impl State {
     pub(super) fn merge(&mut self) -> Vec<Order> {
         let Some(run) = self.current().map(str::to_owned) else { return Vec::new() };
         if self.is_task(&run) {
-            return self.send("merging", Order::Merge { run, force: Force::No });
+            return self.say_yes("merging", Order::Merge { run, force: Force::No });
         }
         if self.hold().is_some_and(|hold| hold.kind == "review") {
             return self.approve();

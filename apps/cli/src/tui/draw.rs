@@ -128,6 +128,7 @@ fn open_run(state: &mut State, area: Rect, buffer: &mut Buffer) {
     for (line, row) in lines.iter().zip(body.rows()) {
         line.render(row, buffer);
     }
+    detail.note_seen();
 }
 
 fn tabs_line(detail: &Detail) -> Line<'static> {

@@ -18,7 +18,7 @@ const KEYS: [(&str, &str); 20] = [
     ("1 … 5 ← →", "now, diff, session, spend, why (of an open run)"),
     ("q Esc", "back; q in a list leaves"),
     ("", ""),
-    ("a", "approve what is shown"),
+    ("a", "approve what is shown; in a list: look at it first"),
     ("r", "reject it, and say what shall be different"),
     ("s", "answer the question, or suggest something"),
     ("d", "any other decision the hold takes"),

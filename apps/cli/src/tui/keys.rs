@@ -6,6 +6,7 @@ use super::news::{Order, told};
 use super::page::Tab;
 use super::prompt::{About, Outcome, Prompt};
 use super::state::{Agent, List, Mover, State};
+use crate::commands::is_yes;
 
 /// Rows that a key for pages moves.
 const PAGE: isize = 10;
@@ -21,7 +22,8 @@ impl State {
 
     fn pressed(&mut self, key: KeyEvent) -> Vec<Order> {
         if let Some(prompt) = self.prompt.take() {
-            return self.asked(prompt.key(key));
+            let was_sure = matches!(prompt, Prompt::Sure { .. });
+            return self.asked(prompt.key(key), was_sure);
         }
         self.notice = None;
         if std::mem::take(&mut self.help) {
@@ -53,7 +55,7 @@ impl State {
         Vec::new()
     }
 
-    fn asked(&mut self, outcome: Outcome) -> Vec<Order> {
+    fn asked(&mut self, outcome: Outcome, was_sure: bool) -> Vec<Order> {
         match outcome {
             Outcome::Asking(prompt) => self.prompt = Some(prompt),
             Outcome::Left => {}
@@ -61,6 +63,9 @@ impl State {
             Outcome::Wrong(prompt, failure) => {
                 self.prompt = Some(prompt);
                 self.notice = Some(told(&failure));
+            }
+            Outcome::Do(Order::Decide { hold, request }) if is_yes(&request.decision) && !was_sure => {
+                return self.say_yes("sending", Order::Decide { hold, request });
             }
             Outcome::Do(order) => return self.send("sending", order),
         }
@@ -120,7 +125,12 @@ impl State {
         }
         // Of a run at work the person wants to see the work.
         let works = self.agent(&run) == Agent::Active && self.hold().is_none();
-        self.open_run(run.clone(), if works { Tab::Session } else { Tab::Now });
+        self.enter_at(if works { Tab::Session } else { Tab::Now })
+    }
+
+    pub(super) fn enter_at(&mut self, tab: Tab) -> Vec<Order> {
+        let Some(run) = self.current().map(str::to_owned) else { return Vec::new() };
+        self.open_run(run.clone(), tab);
         if let Some(detail) = &mut self.open {
             detail.ask();
         }
@@ -154,6 +164,14 @@ mod tests {
         keys.chars().flat_map(|key| state.key(KeyEvent::from(code(key)))).collect()
     }
 
+    /// The page of a run that waits.
+    fn opened(id: &str, allowed: &[&str]) -> State {
+        let mut state = state(vec![waiting(id, allowed)]);
+        press(&mut state, "\n");
+        state.take(News::Page(Box::new(Page::of(waiting(id, allowed)))));
+        state
+    }
+
     fn decision(orders: &[Order]) -> (&str, &str, &str) {
         match orders {
             [Order::Decide { request, .. }] => {
@@ -165,9 +183,31 @@ mod tests {
 
     #[test]
     fn a_yes_is_bound_to_the_digest_shown_and_sent_once() {
-        let mut state = state(vec![waiting("a", &["approve", "reject"])]);
+        let mut state = opened("a", &["approve", "reject"]);
         assert_eq!(decision(&press(&mut state, "a")), ("approve", "d1", ""));
         assert_eq!(press(&mut state, "a"), [], "the first is still on its way");
+    }
+
+    #[test]
+    fn in_the_list_nothing_is_approved_by_its_title() {
+        for keys in ["a", "dapprove\n", "dacc\n"] {
+            let mut state = state(vec![waiting("a", &["approve", "accept_anyway", "reject"])]);
+            assert_eq!(press(&mut state, keys), [Order::Load("a".to_owned())], "{keys}");
+            assert_eq!(press(&mut state, "a"), [], "nothing is shown yet");
+        }
+    }
+
+    #[test]
+    fn a_yes_to_files_that_were_not_on_the_screen_is_asked_for_twice() {
+        let mut state = opened("a", &["approve"]);
+        let change = crate::report::change::sample::loaded(&[("src/auth.ts", "+evil\n"), ("b", "+b\n")]);
+        let shown = crate::report::hold::Shown::Change(Box::new(change));
+        state.take(News::Page(Box::new(Page { shown, ..Page::of(waiting("a", &["approve"])) })));
+        assert_eq!(press(&mut state, "a"), []);
+        let Some(Prompt::Sure { question, .. }) = &state.prompt else { panic!("{:?}", state.prompt) };
+        assert_eq!(question, "Go on? 2 of 2 files not shown: src/auth.ts, b");
+        assert_eq!(press(&mut state, "n"), []);
+        assert_eq!(decision(&press(&mut state, "ay")), ("approve", "d1", ""));
     }
 
     #[test]
@@ -211,8 +251,10 @@ mod tests {
     #[test]
     fn tasks_are_merged_and_pulled_and_other_runs_say_that_they_cannot() {
         let task = RunView { task_status: Some("reviewing".to_owned()), hold: None, ..waiting("t", &[]) };
-        let mut state = state(vec![task]);
+        let mut state = state(vec![task.clone()]);
         state.list = List::Runs;
+        assert_eq!(press(&mut state, "m"), [Order::Load("t".to_owned())], "it is looked at first");
+        state.take(News::Page(Box::new(Page::of(task))));
         assert_eq!(press(&mut state, "m"), [Order::Merge { run: "t".to_owned(), force: Force::No }]);
         state.sending = None;
         assert_eq!(press(&mut state, "p"), [Order::PullRequest("t".to_owned())]);

@@ -12,6 +12,7 @@ mod news;
 mod page;
 mod prompt;
 mod screen;
+mod seen;
 mod server;
 mod state;
 

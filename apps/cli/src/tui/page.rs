@@ -3,11 +3,13 @@
 use jiff::Timestamp;
 use ratatui::text::Line;
 use serde_json::Value;
-use wire::{DiffView, EventView, LiveName, RunView, SessionHistory, SpendCall, WhyView};
+use wire::{ChangedFileView, EventView, HoldView, LiveName, RunView, SessionHistory, SpendCall, WhyView};
 
 use super::ansi;
+use super::seen::{Layout, Seen};
+use crate::change::{Loaded, Of};
 use crate::report::{
-    clean, clean_line, fact, hold, rail, run, style::BUSY, style::DIM, table, talk, words::fit, words::wrap,
+    change, clean, clean_line, fact, hold, rail, run, style::BUSY, style::DIM, talk, words::fit, words::wrap,
 };
 
 /// What of a run is shown.
@@ -44,7 +46,7 @@ impl Tab {
 pub(super) struct Page {
     pub(super) run: RunView,
     pub(super) shown: hold::Shown,
-    pub(super) diff: Result<DiffView, String>,
+    pub(super) diff: Result<Loaded, String>,
     pub(super) history: Option<SessionHistory>,
     pub(super) calls: Vec<SpendCall>,
     pub(super) why: Option<WhyView>,
@@ -89,6 +91,9 @@ pub(super) struct Detail {
     pub(super) lines: Vec<Line<'static>>,
     /// Rows of the text that fit on the screen.
     pub(super) room: usize,
+    /// Where the files of a change stand in the lines.
+    layout: Layout,
+    pub(super) seen: Seen,
 }
 
 impl Detail {
@@ -106,7 +111,23 @@ impl Detail {
             laid: None,
             lines: Vec::new(),
             room: 0,
+            layout: Layout::default(),
+            seen: Seen::default(),
         }
+    }
+
+    /// Files of the change that waits which were not on the screen, out of how many; none where no change waits.
+    pub(super) fn unseen(&self) -> Option<(Vec<&ChangedFileView>, usize)> {
+        let page = self.page.as_ref()?;
+        let change = change_of(page, page.run.hold.as_ref())?;
+        let unseen = self.seen.missing(change);
+        (!unseen.is_empty()).then_some((unseen, change.list.files.len()))
+    }
+
+    /// What is on the screen now has been seen.
+    pub(super) fn note_seen(&mut self) {
+        let end = self.lines.len().min(self.scroll + self.room);
+        self.seen.note(&self.layout, self.scroll..end);
     }
 
     /// Whether it shall be asked for now; if not, it will be asked for again.
@@ -175,9 +196,9 @@ impl Detail {
         };
         if self.laid != Some((self.tab, width, time)) {
             self.laid = Some((self.tab, width, time));
-            self.lines = match &self.page {
-                Some(page) => ansi::lines(&text(page, self.tab, &self.doing, now, width)),
-                None => ansi::lines(&format!("{DIM}asking the server …{DIM:#}")),
+            (self.lines, self.layout) = match &self.page {
+                Some(page) => laid(page, self.tab, &self.doing, now, width),
+                None => (ansi::lines(&format!("{DIM}asking the server …{DIM:#}")), Layout::default()),
             };
         }
         let last = self.lines.len().saturating_sub(room);
@@ -192,18 +213,52 @@ impl Detail {
     }
 }
 
-fn text(page: &Page, tab: Tab, doing: &rail::Activity, now: Timestamp, width: usize) -> String {
-    match tab {
+/// The change that is decided on with a hold, as far as it is here.
+fn change_of<'a>(page: &'a Page, hold: Option<&HoldView>) -> Option<&'a Loaded> {
+    match &page.shown {
+        hold::Shown::Change(loaded) => Some(loaded),
+        hold::Shown::Nothing | hold::Shown::Document(_) | hold::Shown::Failing(_) => {
+            let shows = hold.is_none_or(|hold| Of::shown_by(hold, &page.run).is_some());
+            page.diff.as_ref().ok().filter(|_| shows)
+        }
+    }
+}
+
+/// The lines of a tab, and where files of a change stand in them. Nothing is cut at the right edge.
+fn laid(page: &Page, tab: Tab, doing: &rail::Activity, now: Timestamp, width: usize) -> (Vec<Line<'static>>, Layout) {
+    let (before, change, after) = match tab {
         Tab::Now => now_text(page, doing, now, width),
         Tab::Diff => match &page.diff {
-            Ok(diff) if diff.files.is_empty() => "nothing is changed yet".to_owned(),
-            Ok(diff) => {
-                let cut =
-                    if diff.truncated { "\n(cut, because it is very long; the branch has all of it)" } else { "" };
-                format!("{}\n\n{}{cut}", table::diffstat(&diff.files, width), table::diff(&diff.diff))
-            }
-            Err(reason) => clean_line(reason),
+            Ok(diff) if diff.list.files.is_empty() => ("nothing is changed yet".to_owned(), None, String::new()),
+            Ok(diff) => (change::list(&diff.list), Some(diff), String::new()),
+            Err(reason) => (clean_line(reason), None, String::new()),
         },
+        Tab::Session | Tab::Spend | Tab::Why => (text(page, tab, doing, now, width), None, String::new()),
+    };
+    let mut lines = ansi::wrapped(&before, width);
+    let mut layout = Layout { head: change.map(|change| change.list.head.clone()), files: Vec::new() };
+    for part in change.iter().flat_map(|change| &change.sections) {
+        let Some(file) = change.and_then(|change| change.list.files.get(part.at)) else { continue };
+        lines.push(Line::default());
+        let from = lines.len();
+        lines.extend(ansi::wrapped(&change::section(file, part), width));
+        layout.files.push((part.at, from..lines.len()));
+    }
+    for file in change.iter().flat_map(|change| change.missing()) {
+        let path = wire::reveal(&file.path);
+        let said = format!(
+            "\n{path} is not shown here, it is too long: holdpoint diff {} --file {path}",
+            run::short(&page.run.id)
+        );
+        lines.extend(ansi::wrapped(&said, width));
+    }
+    lines.extend(ansi::wrapped(&after, width));
+    (lines, layout)
+}
+
+fn text(page: &Page, tab: Tab, doing: &rail::Activity, now: Timestamp, width: usize) -> String {
+    match tab {
+        Tab::Now | Tab::Diff => String::new(),
         Tab::Session => session_text(page, doing, width),
         Tab::Spend => run::cost(&page.run, &page.calls, width),
         Tab::Why => {
@@ -215,23 +270,27 @@ fn text(page: &Page, tab: Tab, doing: &rail::Activity, now: Timestamp, width: us
 }
 
 /// What it waits for comes first; a run that waits for nobody shows what it does.
-fn now_text(page: &Page, doing: &rail::Activity, now: Timestamp, width: usize) -> String {
+fn now_text<'a>(
+    page: &'a Page,
+    doing: &rail::Activity,
+    now: Timestamp,
+    width: usize,
+) -> (String, Option<&'a Loaded>, String) {
     let shown = run::show(&page.run, now, width);
     // The request and the rail stand above already.
     let about: Vec<&str> = shown.lines().skip_while(|line| !line.contains("run  ")).collect();
-    let mut parts = Vec::new();
+    let (mut parts, mut change) = (Vec::new(), None);
     if let Some(held) = &page.run.hold {
         parts.push(hold::draw(held, &page.shown, now, width));
         parts.push(format!("  {DIM}takes: {}{DIM:#}", clean_line(&held.allowed.join(", "))));
-        if let hold::Shown::Change(change) = &page.shown {
-            parts.push(format!("\n{}", table::diff(&change.diff)));
+        if let hold::Shown::Change(loaded) = &page.shown {
+            change = Some(&**loaded);
         }
     } else {
         parts.extend(doing_lines(doing, width, 3));
     }
     let until_hold = about.iter().position(|line| line.contains("◆ waits for you")).unwrap_or(about.len());
-    parts.push(format!("\n{}", about[..until_hold].join("\n")));
-    parts.join("\n")
+    (parts.join("\n"), change, format!("\n{}", about[..until_hold].join("\n")))
 }
 
 fn session_text(page: &Page, doing: &rail::Activity, width: usize) -> String {
@@ -296,9 +355,7 @@ mod tests {
     #[test]
     fn the_diff_is_scrolled_within_its_bounds() {
         let diff: String = (0..100).map(|n| format!("+line {n}\n")).collect();
-        let file =
-            wire::FileChangeView { path: "a".to_owned(), status: "A".to_owned(), added: Some(100), deleted: Some(0) };
-        let diff = DiffView { base: "b".to_owned(), head: "h".to_owned(), files: vec![file], diff, truncated: false };
+        let diff = change::sample::loaded(&[("a", &diff)]);
         let mut detail = opened(sample::running(), Tab::Diff);
         detail.show(Page { diff: Ok(diff), ..Page::of(sample::running()) });
         laid(&mut detail);
@@ -311,14 +368,47 @@ mod tests {
     #[test]
     fn a_change_that_waits_is_shown_whole_and_its_age_grows() {
         let run = RunView { hold: Some(sample::question()), ..sample::running() };
-        let (base, head, diff) = ("b".to_owned(), "h".to_owned(), "+warmer\n-cold".to_owned());
-        let change = DiffView { base, head, files: Vec::new(), diff, truncated: false };
+        let change = Box::new(change::sample::loaded(&[("a", "+warmer\n-cold")]));
         let mut detail = Detail::new(run.id.clone(), Tab::Now);
         detail.show(Page { shown: hold::Shown::Change(change), ..Page::of(run) });
         let text = laid(&mut detail);
         assert!(text.contains("+warmer\n-cold") && text.contains("(just now)"), "{text}");
         detail.lay((80, 20), sample::at() + jiff::SignedDuration::from_mins(3));
         assert!(detail.lines.iter().any(|line| line.to_string().contains("(3 min ago)")));
+    }
+
+    #[test]
+    fn a_file_is_seen_once_all_of_its_lines_were_on_the_screen() {
+        let long: String = (0..60).map(|n| format!("+line {n}\n")).collect();
+        let files = [("fixtures.txt", long.as_str()), ("src/auth.ts", "+export const allowed = true;\n")];
+        let run = RunView { hold: Some(sample::question()), ..sample::running() };
+        let mut detail = Detail::new(run.id.clone(), Tab::Now);
+        detail.show(Page { shown: hold::Shown::Change(Box::new(change::sample::loaded(&files))), ..Page::of(run) });
+        let look = |detail: &mut Detail, rows: isize| {
+            detail.scroll_by(rows);
+            laid(detail);
+            detail.note_seen();
+            let names = |(files, all): (Vec<&ChangedFileView>, usize)| {
+                (files.iter().map(|file| file.path.clone()).collect(), all)
+            };
+            detail.unseen().map(names).unwrap_or((Vec::<String>::new(), 2)).0
+        };
+        assert_eq!(look(&mut detail, 0), ["fixtures.txt", "src/auth.ts"]);
+        // A jump to the end shows the last file, and not what lies between.
+        assert_eq!(look(&mut detail, isize::MAX), ["fixtures.txt"]);
+        for _ in 0..3 {
+            look(&mut detail, -20);
+        }
+        assert_eq!(look(&mut detail, -20), Vec::<String>::new());
+    }
+
+    #[test]
+    fn nothing_is_pushed_over_the_right_edge() {
+        let line = format!("+ok();{}evil();\n", " ".repeat(300));
+        let mut detail = opened(sample::running(), Tab::Diff);
+        detail.show(Page { diff: Ok(change::sample::loaded(&[("a.ts", &line)])), ..Page::of(sample::running()) });
+        assert!(laid(&mut detail).contains("evil();"));
+        assert!(detail.lines.iter().all(|line| line.width() <= 80));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::news::{Force, News, Order};
 use super::page::Page;
 use super::state::{Agent, Link};
 use crate::ask;
+use crate::change::{self, Of};
 use crate::client::Client;
 use crate::commands::whole;
 use crate::failure::Failure;
@@ -31,6 +32,9 @@ const PATIENCE: u32 = 7;
 const LOOK: Duration = Duration::from_millis(300);
 /// Agents of more runs than this are not asked for at once.
 const MOST: usize = 200;
+
+/// Bytes of a diff that are shown on the screen; of what is left out the name is shown.
+const LONG_DIFF: usize = 1024 * 1024;
 
 /// The way to the server.
 #[derive(Clone)]
@@ -238,12 +242,18 @@ async fn load(client: &Client, id: &str) -> Result<Page, Failure> {
     };
     let content = async {
         match &run.hold {
-            Some(held) => shown(client, &run, held).await.ok(),
+            Some(held) => shown(client, &run, held, LONG_DIFF).await.ok(),
             None => None,
         }
     };
-    let (content, diff, history, calls, why, events) =
-        tokio::join!(content, client.diff(id), history, client.spend(id), client.why(id), client.events(id, 0));
+    let (content, diff, history, calls, why, events) = tokio::join!(
+        content,
+        change::load(client, id, Of::Branch, LONG_DIFF),
+        history,
+        client.spend(id),
+        client.why(id),
+        client.events(id, 0)
+    );
     Ok(Page {
         shown: content.unwrap_or(crate::report::hold::Shown::Nothing),
         diff: diff.map_err(|failure| failure.problem.message),

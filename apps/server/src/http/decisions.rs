@@ -3,7 +3,9 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use domain::{Actor, Command, Decide, Decision, Digest, Event, HoldId, Run, RunId, WayOut};
+use domain::{
+    Actor, Command, CommitId, Decide, Decision, DecisionKind, Digest, Event, Hold, HoldId, HoldKind, Run, RunId, WayOut,
+};
 use wire::{
     ApproveRequest, AttachRequest, AttachView, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest,
     PauseRequest, RequestChanges, ResumeRequest, RunView, WayOutRequest,
@@ -275,6 +277,7 @@ async fn on_shown(app: &App, given: &str, said: Said, headers: &HeaderMap) -> Re
         Some(text) => named(&run, text)?,
         None => shown(app, &run, &said.digest).await?,
     };
+    check_content(app, &run, hold, &said.decision).await?;
     let digest = Digest::claimed(&said.digest);
     submit(app, run.id, Decide { hold, digest, decision: said.decision, by: said.by }, headers).await
 }
@@ -289,6 +292,42 @@ pub(super) async fn submit(
     let key = key(headers, &format!("decide:{run}.{}", decide.hold))?;
     let receipt = app.engine.submit(run, Command::Decide(decide), key).await?;
     Ok(Json(to_wire::run(&receipt.run)))
+}
+
+/// A yes to code is refused when a part of that code cannot be shown: nobody can have seen it.
+pub(super) async fn check_content(app: &App, run: &Run, hold: HoldId, decision: &Decision) -> Result<(), Failure> {
+    // The engine says of any other hold that it is gone.
+    let Some(held) = run.hold().filter(|held| held.id == hold) else { return Ok(()) };
+    match (is_yes(decision), code_of(run, held)) {
+        (true, Some(commit)) => check_readable(app, run, commit).await,
+        (_, _) => Ok(()),
+    }
+}
+
+/// Refuses when not every changed file of a commit can be read.
+pub(super) async fn check_readable(app: &App, run: &Run, commit: &CommitId) -> Result<(), Failure> {
+    let Err(error) = app.shelf.changes(run, commit).await else { return Ok(()) };
+    let message = format!("a part of what would be approved cannot be shown, so nothing was decided: {error}");
+    let hint = error.hint.unwrap_or_else(|| {
+        "try again; if it stays so, have the work done again (`request-changes`), or cancel the run".to_owned()
+    });
+    Err(Failure::new(Fault::Conflict, "content_unavailable", message, hint))
+}
+
+/// The commit a hold shows for a decision, where it shows code.
+fn code_of<'a>(run: &'a Run, hold: &'a Hold) -> Option<&'a CommitId> {
+    match &hold.artifact {
+        Some(artifact) => artifact.kind.is_code().then_some(&artifact.commit),
+        None => {
+            let shows_branch = matches!(hold.kind, HoldKind::Fix | HoldKind::Review | HoldKind::Conflict);
+            run.head.as_ref().filter(|_| shows_branch && run.base.is_some())
+        }
+    }
+}
+
+/// Whether a decision lets the code that is shown go on.
+fn is_yes(decision: &Decision) -> bool {
+    matches!(decision.kind(), DecisionKind::Approve | DecisionKind::AcceptAnyway | DecisionKind::CreatePr)
 }
 
 fn named(run: &Run, text: &str) -> Result<HoldId, Failure> {

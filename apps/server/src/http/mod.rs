@@ -1,5 +1,6 @@
 //! The HTTP face: one file per group of routes. Handlers translate; the engine decides.
 
+mod changes;
 mod channels;
 mod decisions;
 mod document;
@@ -129,6 +130,12 @@ fn of_runs() -> OpenApiRouter<App> {
         .routes(routes!(reading::artifact))
         .routes(routes!(reading::plan))
         .routes(routes!(reading::diff))
+        .routes(routes!(changes::diff_files))
+        .routes(routes!(changes::diff_file))
+        .routes(routes!(changes::diff_text))
+        .routes(routes!(changes::artifact_files))
+        .routes(routes!(changes::artifact_file))
+        .routes(routes!(changes::artifact_text))
         .routes(routes!(reading::why))
         .routes(routes!(reading::spend))
         .routes(routes!(sessions::list))

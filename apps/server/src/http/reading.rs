@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::{ArtifactKind, Plan};
+use domain::{Artifact, ArtifactKind, Plan, Run};
 use runner::ReadError;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -67,14 +67,10 @@ pub(super) async fn artifact(
     Named((id, number)): Named<(String, String)>,
 ) -> Result<Json<ArtifactContent>, Failure> {
     let run = app.load(&id).await?;
-    let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    let artifact = index.and_then(|index| run.artifacts.get(index)).ok_or_else(|| {
-        let message = format!("run {} has no such artifact", run.id);
-        Failure::new(Fault::Missing, "no_such_artifact", message, format!("it has {}", run.artifacts.len()))
-    })?;
+    let artifact = numbered(&run, &number)?;
     let content = app.shelf.artifact_text(&run, artifact).await?;
     let drawings = match artifact.kind {
-        ArtifactKind::Spec | ArtifactKind::Plan => drawn(content.clone()).await?,
+        ArtifactKind::Spec | ArtifactKind::Plan => drawn(content.text.clone()).await?,
         ArtifactKind::Requirement
         | ArtifactKind::Scope
         | ArtifactKind::Research
@@ -82,7 +78,16 @@ pub(super) async fn artifact(
         | ArtifactKind::Handoff
         | ArtifactKind::ValidationReport => Vec::new(),
     };
-    Ok(Json(ArtifactContent { artifact: to_wire::artifact(artifact), content, drawings }))
+    Ok(Json(to_wire::artifact_content(artifact, content, drawings)))
+}
+
+/// An artifact by its place in the list, counted from 1.
+pub(super) fn numbered<'a>(run: &'a Run, number: &str) -> Result<&'a Artifact, Failure> {
+    let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    index.and_then(|index| run.artifacts.get(index)).ok_or_else(|| {
+        let message = format!("run {} has no such artifact", run.id);
+        Failure::new(Fault::Missing, "no_such_artifact", message, format!("it has {}", run.artifacts.len()))
+    })
 }
 
 /// Shows the plan of tasks as JSON, as `modify_plan` takes it back.
@@ -103,16 +108,20 @@ async fn drawn(content: String) -> Result<Vec<String>, Failure> {
     drawn.map_err(|_| Failure::bug("drawing a diagram broke off"))
 }
 
-/// Shows what a run's branch changes.
+/// Shows what a run's branch changes; a very long diff is cut, and says so. `/diff/files` has every file.
 #[utoipa::path(get, path = "/{id}/diff", tag = "reading", operation_id = "show_diff",
     params(("id" = String, Path)), responses((status = 200, body = DiffView), Refusals))]
 pub(super) async fn diff(State(app): State<App>, Named(id): Named<String>) -> Result<Json<DiffView>, Failure> {
     let run = app.load(&id).await?;
     if run.base.is_none() {
-        let message = format!("run {} has no branch yet", run.id);
-        return Err(Failure::new(Fault::Conflict, "no_branch", message, "ask again when it has begun"));
+        return Err(no_branch(&run));
     }
     Ok(Json(to_wire::diff(app.shelf.diff(&run).await?)))
+}
+
+pub(super) fn no_branch(run: &Run) -> Failure {
+    let message = format!("run {} has no branch yet", run.id);
+    Failure::new(Fault::Conflict, "no_branch", message, "ask again when it has begun")
 }
 
 /// Says why a run is not moving.

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use wire::{TaskMerge, TaskRunView, TaskUpdate};
 
 use super::runs::key;
-use super::{Refusals, paging};
+use super::{Refusals, decisions, paging};
 use crate::body::{Named, Params, Sent};
 use crate::problem::Failure;
 use crate::{App, from_wire, to_wire};
@@ -145,6 +145,9 @@ pub(super) async fn merge(
             let shown = merge.commit.map(|commit| commit.parse()).transpose().map_err(|_| {
                 Failure::user("commit", "bad_commit", "that is not a commit", "send the commit as the task shows it")
             })?;
+            if let Some(code) = run.code() {
+                decisions::check_readable(&app, &run, &code.commit).await?;
+            }
             let key = key(&headers, &format!("force-merge:{}", run.id))?;
             let command = Command::ForceMerge { by, reason: merge.reason, shown };
             let receipt = app.engine.submit(run.id, command, key).await?;
@@ -207,6 +210,7 @@ async fn take(
 ) -> Result<Json<TaskRunView>, Failure> {
     let (command, what) = match (step, run.hold()) {
         (TaskStep::Decide(decision), Some(hold)) => {
+            decisions::check_content(app, &run, hold.id, &decision).await?;
             let what = format!("decide:{}.{}", run.id, hold.id);
             (Command::Decide(Decide { hold: hold.id, digest: hold.digest.clone(), decision, by }), what)
         }

@@ -133,3 +133,21 @@ async fn a_repeated_key_changes_nothing_twice() {
     let (status, problem) = bench.post_with_key("/api/runs", &body, &"x".repeat(300)).await;
     assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("bad_key")));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_to_code_that_cannot_be_shown_is_refused_and_a_no_is_not() {
+    let bench = Bench::start().await;
+    let run = bench.code_awaiting_approval("a damaged change").await;
+    assert_eq!(run["hold"]["artifact"]["type"], "code");
+    let path = format!("/api/runs/{}", id(&run));
+    let before = bench.events_in_all().await;
+    let yes = json!({"digest": run["hold"]["digest"], "decision": "approve", "hold": run["hold"]["id"]});
+    let asked = [bench.post(&format!("{path}/approve"), &json!({"digest": run["hold"]["digest"]})).await];
+    for (status, problem) in asked.into_iter().chain([bench.post(&format!("{path}/decide"), &yes).await]) {
+        assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("content_unavailable")));
+        assert!(problem["message"].as_str().unwrap().contains("the content of `x` is gone"), "{problem}");
+    }
+    assert_eq!(bench.events_in_all().await, before, "nothing happened");
+    let no = json!({"digest": run["hold"]["digest"], "feedback": "again"});
+    assert_eq!(bench.post(&format!("{path}/request-changes"), &no).await.0, StatusCode::OK);
+}

@@ -107,3 +107,39 @@ async fn conversations_can_be_read_while_they_go_on_and_page_by_page() {
     assert_eq!(rest["turns"][0]["items"], json!([{"kind": "message", "text": "<b>turn 3</b>"}]));
     assert_eq!(bench.get("/api/sessions/nothing.here-1").await.0, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_listed_whole_in_pages_and_each_file_is_read_by_its_id() {
+    let bench = Bench::start().await;
+    let run = bench.code_awaiting_approval("add a page").await;
+    let artifacts = run["artifacts"].as_array().unwrap();
+    let code = artifacts.iter().position(|made| made["type"] == "code").unwrap() + 1;
+    for of in ["/diff".to_owned(), format!("/artifacts/{code}")] {
+        let of = |rest: &str| format!("/api/runs/{}{of}{rest}", run["id"].as_str().unwrap());
+        let (status, first) = bench.get(&of("/files?limit=2")).await;
+        assert_eq!((status, &first["next"]), (StatusCode::OK, &json!(2)), "{first}");
+        assert_eq!(first["total"], json!({"files": 3, "added": 6, "deleted": 3, "binary": 0}));
+        let (_, rest) = bench.get(&of("/files?offset=2")).await;
+        assert_eq!((&rest["files"][0]["path"], &rest["files"][0]["added"]), (&json!("c"), &json!(3)));
+        assert_eq!((&rest["next"], &rest["total"]), (&Value::Null, &first["total"]));
+        let (_, page) = bench.get(&of("/file?file=63&offset=5")).await;
+        assert_eq!((&page["file"]["path"], &page["text"]), (&json!("c"), &json!("@@ at 5\n")));
+        let (_, patch) = bench.get(&of("/text")).await;
+        assert_eq!((&patch["text"], &patch["next"]), (&json!("from 0\n"), &json!(7)));
+        let head = first["head"].as_str().unwrap();
+        assert_eq!(bench.get(&of(&format!("/text?offset=7&head={head}"))).await.0, StatusCode::OK);
+        for (rest, status, code) in [
+            ("/file?file=64", StatusCode::NOT_FOUND, "no_such_file"),
+            ("/file?file=../x", StatusCode::BAD_REQUEST, "bad_file_id"),
+            ("/files?limit=0", StatusCode::BAD_REQUEST, "bad_limit"),
+            ("/files?head=elsewhere", StatusCode::CONFLICT, "change_moved"),
+            ("/file?file=63&head=elsewhere", StatusCode::CONFLICT, "change_moved"),
+            ("/text?head=elsewhere", StatusCode::CONFLICT, "change_moved"),
+        ] {
+            let (got, problem) = bench.get(&of(rest)).await;
+            assert_eq!((got, &problem["code"]), (status, &json!(code)), "{rest}");
+        }
+    }
+    let (status, problem) = bench.get(&format!("/api/runs/{}/artifacts/1/files", run["id"].as_str().unwrap())).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("not_code")));
+}

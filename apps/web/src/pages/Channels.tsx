@@ -8,7 +8,7 @@ import type { Heard } from "../live";
 import { go, Link } from "../router";
 import { Markdown } from "../ui/Markdown";
 import { TurnItems } from "../ui/Sessions";
-import { Empty, Key, Loading, Trouble, useNow } from "../ui/bits";
+import { Empty, Key, Loading, Marked, Trouble, useNow } from "../ui/bits";
 import { ago, projectName, usd } from "../words";
 
 export function Channels({ id }: { id?: string | undefined }) {
@@ -151,7 +151,7 @@ function Exchange({ question, heard }: { question: Question; heard: Heard | unde
   const now = useNow();
   return (
     <section className="exchange" aria-label={`Question ${question.number}`}>
-      <div className="asked-by"><p className="quiet">{question.by} · {ago(question.askedAt, now)}</p><p className="said">{question.text}</p></div>
+      <div className="asked-by"><p className="quiet">{question.by} · {ago(question.askedAt, now)}</p><p className="said"><Marked text={question.text} /></p></div>
       {question.state === "open" && (
         <div className="answering" aria-live="polite">
           {heard && <TurnItems items={heard.items} />}

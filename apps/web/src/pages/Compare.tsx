@@ -4,10 +4,10 @@ import { useState } from "react";
 import { client, useIsAdmin, useOfRun, useRun } from "../data";
 import { api, type Compared, type CompareView, Refused } from "../http";
 import { go, Link, useSearch } from "../router";
-import { DiffView } from "../ui/DiffView";
+import { ChangeView, Totals, useChange } from "../ui/ChangeView";
 import { Content } from "../ui/Evidence";
 import { say } from "../ui/Toasts";
-import { Badge, Empty, Loading, Status, Trouble, Words } from "../ui/bits";
+import { Badge, Empty, Loading, Marked, Status, Trouble, Words } from "../ui/bits";
 import { count, shortId, span, usd } from "../words";
 
 const over = (run: Compared) => ["completed", "failed", "cancelled"].includes(run.status);
@@ -64,7 +64,7 @@ function Facts({ view }: { view: CompareView }) {
   const common = new Set(view.common);
   const shared = (run: Compared, file: string) => view.pairs.some((pair) => (pair.first === run.id || pair.second === run.id) && pair.files.includes(file));
   const rows: [string, (run: Compared) => React.ReactNode][] = [
-    ["Asked", (run) => <span className="clamp">{run.request}</span>],
+    ["Asked", (run) => <span className="clamp"><Marked text={run.request} /></span>],
     ["Plan", (run) => run.plan ? <><Words text={run.plan} />{run.tasks > 0 && <span className="quiet"> · {run.tasks} tasks</span>}</> : <span className="quiet">none yet</span>],
     ["Checks", (run) => run.checksPassed + run.checksFailed === 0 ? <span className="quiet">none ran</span> : <span className={run.checksFailed > 0 ? "tone-bad" : "tone-good"}>{run.checksFailed > 0 ? `✗ ${run.checksFailed} failed` : `✓ ${run.checksPassed} passed`}</span>],
     ["Verdict", (run) => run.verdict ? <><Badge tone={run.verdict === "pass" ? "good" : "bad"}>{run.verdict}</Badge> {run.review && <Words text={run.review} />}</> : <span className="quiet">none yet</span>],
@@ -92,6 +92,7 @@ function Facts({ view }: { view: CompareView }) {
 function Adopt({ run, others }: { run: Compared; others: Compared[] }) {
   const may = useIsAdmin();
   const [sure, setSure] = useState(false);
+  const change = useChange(run.id, "branch", sure);
   const adopt = useMutation({
     mutationFn: async () => {
       await api.approve(run.id, run.hold?.digest ?? "");
@@ -120,10 +121,23 @@ function Adopt({ run, others }: { run: Compared; others: Compared[] }) {
       {sure && (
         <>
           <p>{others.length > 0 ? `Approves this one as shown and ends ${others.map((other) => shortId(other.id)).join(", ")}.` : "Approves this one as shown."}</p>
-          <div className="buttons"><button type="button" className="weight-yes" disabled={adopt.isPending} onClick={() => adopt.mutate()}>{adopt.isPending ? "sending…" : "Adopt it"}</button><button type="button" className="weight-plain" onClick={() => setSure(false)}>Back</button></div>
+          <What run={run.id} />
+          <div className="buttons"><button type="button" className="weight-yes" disabled={adopt.isPending || !change.isSuccess} onClick={() => adopt.mutate()}>{adopt.isPending ? "sending…" : "Adopt it"}</button><button type="button" className="weight-plain" onClick={() => setSure(false)}>Back</button></div>
         </>
       )}
       {adopt.isError && <Trouble error={adopt.error} />}
+    </div>
+  );
+}
+
+/** Every file that is adopted, by name and with true counts. */
+function What({ run }: { run: string }) {
+  const change = useChange(run, "branch");
+  if (!change.data) return change.isError ? <Trouble error={change.error} retry={() => void change.refetch()} /> : <Loading lines={3} />;
+  return (
+    <div className="file-list">
+      <p><Totals total={change.data.total} /></p>
+      <ul>{change.data.files.map((file) => <li key={file.id}><Marked text={file.path} /> {file.added === undefined || file.added === null ? <span className="quiet">binary</span> : <><span className="plus">+{file.added}</span> <span className="minus">−{file.deleted}</span></>}</li>)}</ul>
     </div>
   );
 }
@@ -139,7 +153,5 @@ function Plan({ run }: { run: Compared }) {
 }
 
 function Changed({ run }: { run: Compared }) {
-  const diff = useOfRun(run.id, "diff", () => api.diff(run.id));
-  if (!diff.data) return diff.isError ? <Trouble error={diff.error} retry={() => void diff.refetch()} /> : <Loading lines={6} />;
-  return <DiffView diff={diff.data.diff} narrow />;
+  return <ChangeView run={run.id} of="branch" narrow />;
 }

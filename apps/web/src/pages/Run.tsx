@@ -15,7 +15,7 @@ import { Rail } from "../ui/Rail";
 import { Sessions } from "../ui/Sessions";
 import { Spend } from "../ui/Spend";
 import { say } from "../ui/Toasts";
-import { Badge, Loading, Status, Trouble, useNow, Words } from "../ui/bits";
+import { Badge, Loading, Marked, Status, Trouble, useNow, Words } from "../ui/bits";
 import { ago, between, headline, holdTone, holdWords, isOver, projectName, shortId, usd } from "../words";
 
 const tabs = [["session", "Session"], ["artifacts", "Artifacts"], ["changes", "Changes"], ["spend", "Spend"], ["events", "Events"]] as const;
@@ -52,8 +52,8 @@ function Head({ run }: { run: Run }) {
     <header className="run-head">
       <div>
         <p className="crumbs"><Link href="/runs">Runs</Link><span className="mono">{shortId(run.id)}</span><span>{projectName(run.project)}</span><span>{run.playbook}</span>{run.priority !== "normal" && <span>{run.priority} priority</span>}{run.tier && <span className={run.tier === "unsandboxed" ? "tone-bad" : undefined}>{run.tier}</span>}</p>
-        <h1>{headline(run.request)}</h1>
-        {run.request.trim().includes("\n") && <details className="as-list"><summary>The whole request</summary><p className="said">{run.request}</p></details>}
+        <h1><Marked text={headline(run.request)} /></h1>
+        {run.request.trim().includes("\n") && <details className="as-list"><summary>The whole request</summary><p className="said"><Marked text={run.request} /></p></details>}
         <p className="facts">
           <Status status={run.status} />
           {run.taskStatus && <span>task: {run.taskStatus}</span>}

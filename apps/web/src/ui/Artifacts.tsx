@@ -2,8 +2,8 @@
 import { useState } from "react";
 import { useOfRun } from "../data";
 import { api, type Run } from "../http";
-import { DiffView, Versions } from "./DiffView";
-import { Content } from "./Evidence";
+import { Versions } from "./DiffView";
+import { Code, Content, isCode } from "./Evidence";
 import { Loading, Time, Trouble, Words } from "./bits";
 
 const names: Record<string, string> = { spec: "Plan", plan: "Tasks", code: "Code", validation_report: "Validation" };
@@ -13,7 +13,7 @@ export function Artifacts({ run }: { run: Run }) {
   const number = Math.min(chosen, run.artifacts.length);
   const artifact = run.artifacts[number - 1];
   const content = useOfRun(run.id, `artifact-${number}`, () => api.artifact(run.id, number), number > 0);
-  const versions = run.artifacts.flatMap((made, at) => (made.type === artifact?.type && made.type !== "code" && at + 1 !== number ? [[at + 1, made.version] as const] : []));
+  const versions = run.artifacts.flatMap((made, at) => (made.type === artifact?.type && !isCode(made.type) && at + 1 !== number ? [[at + 1, made.version] as const] : []));
   const [against, setAgainst] = useState(0);
   const older = versions.some(([at]) => at === against) ? against : 0;
   const before = useOfRun(run.id, `artifact-${older}`, () => api.artifact(run.id, older), older > 0);
@@ -32,7 +32,7 @@ export function Artifacts({ run }: { run: Run }) {
       {versions.length > 0 && <label className="inline against">Compare with <select value={older} onChange={(event) => setAgainst(Number(event.target.value))}><option value={0}>no other version</option>{versions.map(([at, version]) => <option key={at} value={at}>version {version}</option>)}</select></label>}
       {content.isPending && <Loading lines={8} />}
       {content.isError && <Trouble error={content.error} retry={() => void content.refetch()} />}
-      {content.data && (older > 0 && before.data ? <Versions {...(older < number ? { before: before.data.content, after: content.data.content } : { before: content.data.content, after: before.data.content })} name={artifact.path ?? artifact.title} /> : artifact.type === "code" ? <DiffView diff={content.data.content} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
+      {content.data && (older > 0 && before.data ? <Versions {...(older < number ? { before: before.data.content, after: content.data.content } : { before: content.data.content, after: before.data.content })} name={artifact.path ?? artifact.title} /> : isCode(artifact.type) ? <Code run={run.id} number={number} note={content.data.note} /> : <Content kind={artifact.type} content={content.data.content} drawings={content.data.drawings} title={artifact.title} />)}
     </section>
   );
 }

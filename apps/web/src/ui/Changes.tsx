@@ -1,13 +1,13 @@
 // What a run's branch changes, by file; comments on lines go to the agent as feedback.
 import { useMutation } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { client, useMayDecide, useOfRun } from "../data";
+import { client, useMayDecide } from "../data";
 import { api, freshKey, type Run } from "../http";
 import { one, shortId } from "../words";
 import { asFeedback, Comments, type Said } from "./Comments";
-import { DiffView } from "./DiffView";
+import { ChangeView } from "./ChangeView";
 import { say } from "./Toasts";
-import { Loading, Trouble } from "./bits";
+import { Trouble } from "./bits";
 
 /** How the agent can be told: a hold that sends work back, or a word while it works. */
 function way(run: Run): "reject" | "retry" | "tell" | undefined {
@@ -16,7 +16,6 @@ function way(run: Run): "reject" | "retry" | "tell" | undefined {
 }
 
 export function Changes({ run }: { run: Run }) {
-  const diff = useOfRun(run.id, "diff", () => api.diff(run.id));
   const may = useMayDecide();
   const [said, setSaid] = useState<Said[]>([]);
   const how = may ? way(run) : undefined;
@@ -35,12 +34,10 @@ export function Changes({ run }: { run: Run }) {
     },
     onSettled: () => void client.invalidateQueries({ queryKey: ["run", run.id] }),
   });
-  if (!diff.data) return diff.isError ? <Trouble error={diff.error} retry={() => void diff.refetch()} /> : <Loading lines={8} />;
   return (
     <section aria-label="Changes">
-      <p className="quiet">{one(diff.data.files.length, "file")} against {diff.data.base.slice(0, 7)}{how ? ". A line's number takes a comment for the agent." : ""}</p>
-      <Comments.Provider value={comments}><DiffView diff={diff.data.diff} /></Comments.Provider>
-      {diff.data.truncated && <p className="quiet">Cut, since it is very long; <code>holdpoint diff {shortId(run.id)}</code> shows all of it.</p>}
+      {how && <p className="quiet">A line's number takes a comment for the agent.</p>}
+      <Comments.Provider value={comments}><ChangeView run={run.id} of="branch" /></Comments.Provider>
       {said.length > 0 && how && (
         <div className="send-comments">
           <span>{one(said.length, "comment")} for the agent</span>

@@ -5,8 +5,10 @@ import { type FormEvent, useCallback, useEffect, useRef, useState } from "react"
 import { client, patched } from "../data";
 import { api, type DecideRequest, freshKey, type Hold, Refused, type Run } from "../http";
 import { decisionFor, pressed } from "../keys";
-import { decisionWords, shortId } from "../words";
+import { unopened } from "../change";
+import { decisionWords, one, shortId } from "../words";
 import { Answer } from "./Answer";
+import type { Opened } from "./ChangeView";
 import { say } from "./Toasts";
 import { Key, Trouble } from "./bits";
 
@@ -35,17 +37,21 @@ function useDecide(hold: Hold, onDone: () => void) {
   });
 }
 
-type Props = { hold: Hold; shown: boolean; may: boolean; onDone: () => void; plan?: string | undefined; feedback: string };
+/** Decisions that let the code that is shown go on. */
+const isYes = (decision: string) => ["approve", "accept_anyway", "create_pr"].includes(decision);
+
+type Props = { hold: Hold; shown: boolean; opened: Opened | undefined; may: boolean; onDone: () => void; plan?: string | undefined; feedback: string };
 /** A key pressed sooner was meant for the hold that was here before. */
 const TOO_SOON = 400;
 
-export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
+export function Decide({ hold, shown, opened, may, onDone, plan, feedback }: Props) {
   const [takesKeys, setTakesKeys] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setTakesKeys(true), TOO_SOON);
     return () => clearTimeout(timer);
   }, []);
   const [chosen, setChosen] = useState<string>();
+  const [sure, setSure] = useState<string>();
   const decide = useDecide(hold, onDone);
   const { mutate, isPending } = decide;
   const wish = useRef("");
@@ -61,16 +67,30 @@ export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
   const choose = useCallback(
     (decision: string) => {
       if (isPending || !shown) return;
+      // Nobody says yes to what is not there, nor to what was not opened without being told.
+      if (isYes(decision) && opened && opened.state !== "there") return;
+      if (isYes(decision) && opened && opened.unopened.length > 0) {
+        setSure(decision);
+        return;
+      }
       if (decisionWords(decision).asks === "nothing") send(decision);
       else setChosen(decision);
     },
-    [isPending, shown, send],
+    [isPending, shown, opened, send],
   );
+  const goOn = (decision: string) => {
+    setSure(undefined);
+    if (decisionWords(decision).asks === "nothing") send(decision);
+    else setChosen(decision);
+  };
   useEffect(() => {
     if (!may || !takesKeys) return undefined;
     const listen = (event: KeyboardEvent) => {
       const act = pressed(event);
-      if (act === "close") setChosen(undefined);
+      if (act === "close") {
+        setChosen(undefined);
+        setSure(undefined);
+      }
       const decision = act && typeof act === "string" ? decisionFor(act, hold.allowed) : undefined;
       if (!decision || event.repeat) return;
       event.preventDefault();
@@ -87,21 +107,42 @@ export function Decide({ hold, shown, may, onDone, plan, feedback }: Props) {
     <div className="decide" aria-busy={isPending} data-takes-keys={takesKeys}>
       {hold.allowed.includes("answer") && <Answer hold={hold} busy={isPending} send={(answer) => send("answer", { answer })} />}
       {chosen && <Ask key={chosen} decision={chosen} hold={hold} plan={plan} feedback={feedback} busy={isPending} send={(fields) => send(chosen, fields)} leave={() => setChosen(undefined)} />}
-      {!chosen && (
+      {sure && opened && <Sure decision={sure} hold={hold} opened={opened} goOn={() => goOn(sure)} leave={() => setSure(undefined)} />}
+      {opened?.state === "failed" && <p className="unopened" role="status">The change cannot be shown, so it cannot be approved.</p>}
+      {!chosen && !sure && (
         <div className="buttons">
           {buttons.map((word) => {
             const { label, weight } = decisionWords(word, hold.kind);
             return (
-              <button key={word} type="button" className={`weight-${hold.allowed.includes("answer") && weight === "yes" ? "plain" : weight}`} disabled={isPending || !shown} onClick={() => choose(word)}>
+              <button key={word} type="button" className={`weight-${hold.allowed.includes("answer") && weight === "yes" ? "plain" : weight}`} disabled={isPending || !shown || (isYes(word) && opened !== undefined && opened.state !== "there")} onClick={() => choose(word)}>
                 {label}
                 {keyOf[word] && <Key>{keyOf[word]}</Key>}
               </button>
             );
           })}
+          {opened?.state === "there" && opened.unopened.length > 0 && <span className="quiet unopened-count">{one(opened.unopened.length, "file")} of {opened.all} not opened</span>}
           {isPending && <span className="sending" role="status">sending…</span>}
         </div>
       )}
       {decide.isError && <Trouble error={decide.error} />}
+    </div>
+  );
+}
+
+type SureProps = { decision: string; hold: Hold; opened: Opened; goOn: () => void; leave: () => void };
+
+/** What was not opened, before a yes to it. */
+function Sure({ decision, hold, opened, goOn, leave }: SureProps) {
+  const { label } = decisionWords(decision, hold.kind);
+  const all = opened.unopened.length === 0;
+  return (
+    <div className="unopened" role="alertdialog" aria-label="Files that were not opened">
+      <p>{all ? "Every file is open now." : unopened(opened.unopened, opened.all)}</p>
+      <div className="buttons">
+        {!all && <button type="button" className="weight-plain" onClick={opened.openAll}>Open them</button>}
+        <button type="button" className={all ? "weight-yes" : "weight-no"} onClick={goOn}>{all ? label : `${label} without having seen them`}</button>
+        <button type="button" className="weight-plain" onClick={leave}>Back<Key>Esc</Key></button>
+      </div>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // A diagram as SVG made of React elements: text stays text, and no style or script is inline.
 import { useId, useMemo } from "react";
 import { type Arrow, type Box, flowchart } from "../flowchart";
+import { reveal } from "../hidden";
 
 export function Diagram({ source, drawing }: { source: string; drawing?: string | undefined }) {
   const chart = useMemo(() => flowchart(source), [source]);
@@ -83,7 +84,7 @@ function Label({ arrow }: { arrow: Arrow }) {
     <g className="label">
       <title>{arrow.label}</title>
       <rect x={x - width / 2} y={y - 9} width={width} height={18} rx={4} />
-      <text x={x} y={y} dy="0.35em" textAnchor="middle">{text}</text>
+      <text x={x} y={y} dy="0.35em" textAnchor="middle">{reveal(text)}</text>
     </g>
   );
 }

@@ -1,58 +1,45 @@
-// A diff by file, side by side where there is room and below each other where there is not.
-import { type ReactNode, useContext, useMemo, useState } from "react";
-import { compared, type FileDiff, parseDiff, type Row, sideBySide } from "../diff";
-
+// The lines of a diff, side by side where there is room and below each other where there is not.
+import { memo, type ReactNode, useContext, useMemo, useState } from "react";
+import { compared, type Hunk, parseHunks, type Row, sideBySide } from "../diff";
 import { Comment, Commenting, Comments, placeOf } from "./Comments";
-
-const LONG = 400;
-
-/** `narrow`: below each other, where two diffs stand beside each other. */
-export function DiffView({ diff, open = 12, narrow = false }: { diff: string; open?: number; narrow?: boolean }) {
-  const files = useMemo(() => parseDiff(diff), [diff]);
-  if (files.length === 0) return <p className="quiet">Nothing was changed.</p>;
-  // What agents write about their work comes after the work itself.
-  const sorted = [...files].sort((a, b) => Number(a.path.startsWith(".autonomous/")) - Number(b.path.startsWith(".autonomous/")));
-  return (
-    <div className={narrow ? "diff unified" : "diff"}>
-      {sorted.map((file, at) => <File key={file.path} file={file} open={at < open && !file.path.startsWith(".autonomous/")} />)}
-    </div>
-  );
-}
+import { Marked } from "./bits";
 
 /** Two versions of one text, side by side. */
 export function Versions({ before, after, name }: { before: string; after: string; name: string }) {
-  const file = useMemo((): FileDiff => ({ path: name, status: "M", binary: false, added: 0, deleted: 0, hunks: [{ header: name, lines: compared(before, after) }] }), [before, after, name]);
-  return <div className="diff"><div className="file"><Hunks file={file} /></div></div>;
+  const hunks = useMemo((): Hunk[] => [{ header: name, lines: compared(before, after) }], [before, after, name]);
+  return <div className="diff"><div className="file"><Lines hunks={hunks} path={name} single={false} /></div></div>;
 }
 
-function File({ file, open }: { file: FileDiff; open: boolean }) {
-  const lines = file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
-  const [isOpen, setOpen] = useState(open && lines < LONG);
-  return (
-    <details className="file" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span className={`change change-${file.status}`}>{{ A: "new", M: "changed", D: "deleted", R: "moved" }[file.status]}</span>
-        <span className="path">{file.from ? `${file.from} → ${file.path}` : file.path}</span>
-        <span className="plus">+{file.added}</span> <span className="minus">−{file.deleted}</span>
-      </summary>
-      {isOpen && (file.binary ? <p className="quiet">A binary file.</p> : <Hunks file={file} />)}
-    </details>
-  );
+/** The hunks of one file. */
+export function Hunks({ text, path, single }: { text: string; path: string; single: boolean }) {
+  const hunks = useMemo(() => parseHunks(text), [text]);
+  return <Lines hunks={hunks} path={path} single={single} />;
 }
 
-function Hunks({ file }: { file: FileDiff }) {
-  const single = file.status === "A" || file.status === "D";
+function Lines({ hunks, path, single }: { hunks: Hunk[]; path: string; single: boolean }) {
   return (
-    <div className={single ? "hunks single" : "hunks"} tabIndex={0} role="group" aria-label={`Changes of ${file.path}`}>
-      {file.hunks.map((hunk, at) => (
+    <div className={single ? "hunks single" : "hunks"} tabIndex={0} role="group" aria-label={`Changes of ${path}`}>
+      {hunks.map((hunk, at) => (
         <div key={at} className="hunk">
-          {!single && <div className="hunk-head">{hunk.header || "⋯"}</div>}
-          {sideBySide(hunk.lines).map((row, line) => <Pair key={line} row={row} single={single} path={file.path} />)}
+          {!single && <div className="hunk-head"><Marked text={hunk.header || "⋯"} /></div>}
+          {blocks(sideBySide(hunk.lines)).map((rows, block) => <Block key={block} rows={rows} single={single} path={path} />)}
         </div>
       ))}
     </div>
   );
 }
+
+/** Rows that are drawn together: a long file that grows is not drawn anew from its beginning. */
+const ROWS = 200;
+const blocks = (rows: Row[]): Row[][] => Array.from({ length: Math.ceil(rows.length / ROWS) }, (_, at) => rows.slice(at * ROWS, (at + 1) * ROWS));
+
+type BlockProps = { rows: Row[]; single: boolean; path: string };
+const Block = memo(
+  ({ rows, single, path }: BlockProps) => <div className="block">{rows.map((row, at) => <Pair key={at} row={row} single={single} path={path} />)}</div>,
+  (before, after) => before.path === after.path && before.single === after.single && isSame(before.rows, after.rows),
+);
+/** Parts of a file are only ever added at its end. */
+const isSame = (a: Row[], b: Row[]) => a.length === b.length && a.every((row, at) => row.left?.text === b[at]?.left?.text && row.right?.text === b[at]?.right?.text && row.left?.old === b[at]?.left?.old && row.right?.new === b[at]?.right?.new && row.right?.noEnd === b[at]?.right?.noEnd && row.left?.noEnd === b[at]?.left?.noEnd);
 
 /** A line, and below it what the person says about it. */
 function Pair({ row, single, path }: { row: Row; single: boolean; path: string }) {
@@ -82,16 +69,25 @@ function Cells({ row: { left, right }, single, place, onComment }: CellsProps) {
     return (
       <div className={`pair ${line?.kind ?? "same"}`}>
         {number("", line?.new ?? line?.old, true)}
-        <span className="text">{line?.text || " "}</span>
+        <Text line={line} kind="text" />
       </div>
     );
   }
   return (
     <div className={`pair${left && left === right ? " same" : ""}`}>
       {number(left ? left.kind : "none", left?.old, !right)}
-      <span className={`text left ${left ? left.kind : "none"}`}>{left?.text || " "}</span>
+      <Text line={left} kind={`text left ${left ? left.kind : "none"}`} />
       {number(right ? right.kind : "none", right?.new, right !== undefined)}
-      <span className={`text right ${right ? right.kind : "none"}`}>{right?.text || " "}</span>
+      <Text line={right} kind={`text right ${right ? right.kind : "none"}`} />
     </div>
+  );
+}
+
+function Text({ line, kind }: { line: Row["left"] | undefined; kind: string }) {
+  return (
+    <span className={kind}>
+      <Marked text={line?.text || " "} />
+      {line?.noEnd && <span className="no-end"> no line end at the end of the file</span>}
+    </span>
   );
 }

@@ -2,18 +2,23 @@
 import { useEffect, useRef } from "react";
 import { useOfRun } from "../data";
 import { api, type Hold, type Run, type RunEvent } from "../http";
-import { DiffView } from "./DiffView";
+import { ChangeView, type Opened } from "./ChangeView";
 import { Markdown } from "./Markdown";
 import { Recent } from "./Sessions";
-import { Loading, Trouble, Words } from "./bits";
+import { Loading, Marked, Trouble, Words } from "./bits";
 
-/** `onShown` is told the digest of the hold once everything it binds is on the screen. */
-export function Evidence({ hold, run, onShown }: { hold: Hold; run: Run | undefined; onShown: (digest: string) => void }) {
+export const isCode = (type: string) => type === "code" || type === "handoff";
+
+type Props = { hold: Hold; run: Run | undefined; onShown: (digest: string) => void; onOpened: (opened: Opened) => void };
+
+/** `onShown` is told the digest of the hold once what it binds is on the screen, `onOpened` how much of a change is. */
+export function Evidence({ hold, run, onShown, onOpened }: Props) {
   const number = hold.artifact && run ? run.artifacts.findIndex((made) => made.digest === hold.artifact?.digest && made.version === hold.artifact.version) + 1 : 0;
   const artifact = useOfRun(hold.run, `artifact-${number}`, () => api.artifact(hold.run, number), number > 0);
   const failed = hold.kind === "fix" || hold.kind === "stuck";
   const events = useOfRun(hold.run, "events", () => api.events(hold.run), failed);
-  const ready = hold.artifact ? artifact.isSuccess : true;
+  // Of code the files say more: a change that cannot be read is told of, and takes no yes.
+  const ready = hold.artifact ? artifact.isSuccess || (isCode(hold.artifact.type) && artifact.isError) : true;
   useEffect(() => {
     if (ready) onShown(hold.digest);
   }, [ready, hold.digest, onShown]);
@@ -28,12 +33,22 @@ export function Evidence({ hold, run, onShown }: { hold: Hold; run: Run | undefi
           <Risks risks={hold.artifact.risks ?? []} />
           {artifact.isPending && <Loading lines={8} />}
           {artifact.isError && <Trouble error={artifact.error} retry={() => void artifact.refetch()} />}
-          {artifact.data && (hold.artifact.type === "code" ? <DiffView diff={artifact.data.content} /> : <Content kind={hold.artifact.type} content={artifact.data.content} drawings={artifact.data.drawings} title={hold.artifact.title} />)}
+          {artifact.data && (isCode(hold.artifact.type) ? <Code run={hold.run} number={number} note={artifact.data.note} onOpened={onOpened} /> : <Content kind={hold.artifact.type} content={artifact.data.content} drawings={artifact.data.drawings} title={hold.artifact.title} />)}
         </section>
       )}
       {failed && events.data && <Proof events={events.data} />}
       {["permission", "stuck", "timeout", "model", "quota", "budget"].includes(hold.kind) && <Recent run={hold.run} />}
-      {(hold.kind === "fix" || hold.kind === "review" || hold.kind === "conflict") && !hold.artifact && <Changes run={hold.run} />}
+      {(hold.kind === "fix" || hold.kind === "review" || hold.kind === "conflict") && !hold.artifact && <Changes run={hold.run} onOpened={onOpened} />}
+    </>
+  );
+}
+
+/** The words of its agent, then every file. */
+export function Code({ run, number, note, onOpened }: { run: string; number: number; note?: string | null | undefined; onOpened?: (opened: Opened) => void }) {
+  return (
+    <>
+      {note && <Markdown text={note} />}
+      <ChangeView run={run} of={number} {...(onOpened && { onOpened })} />
     </>
   );
 }
@@ -52,16 +67,16 @@ function Tasks({ content }: { content: string }) {
   } catch {
     plan = undefined;
   }
-  if (!plan || !Array.isArray(plan.tasks)) return <pre tabIndex={0}>{content}</pre>;
+  if (!plan || !Array.isArray(plan.tasks)) return <pre tabIndex={0}><Marked text={content} /></pre>;
   return (
     <div className="prose">
-      {plan.summary && <p>{plan.summary}</p>}
+      {plan.summary && <p><Marked text={plan.summary} /></p>}
       <ol>
         {plan.tasks.map((task, at) => (
           <li key={task.id ?? at}>
-            <strong>{task.title ?? task.id}</strong> {task.description}
+            <strong><Marked text={task.title ?? task.id ?? ""} /></strong> <Marked text={task.description ?? ""} />
             {(task.dependsOn ?? []).length > 0 && <span className="quiet"> after {task.dependsOn?.join(", ")}</span>}
-            {(task.files ?? []).map((file) => <code key={file}>{file}</code>)}
+            {(task.files ?? []).map((file) => <code key={file}><Marked text={file} /></code>)}
           </li>
         ))}
       </ol>
@@ -81,14 +96,11 @@ function Risks({ risks }: { risks: readonly object[] }) {
   );
 }
 
-function Changes({ run }: { run: string }) {
-  const diff = useOfRun(run, "diff", () => api.diff(run));
-  if (!diff.data) return diff.isError ? <Trouble error={diff.error} /> : <Loading />;
+function Changes({ run, onOpened }: { run: string; onOpened: (opened: Opened) => void }) {
   return (
     <section aria-label="The change">
       <header className="section-head"><h3>The change</h3></header>
-      <DiffView diff={diff.data.diff} />
-      {diff.data.truncated && <p className="quiet">Cut, since it is very long; `holdpoint diff` shows all of it.</p>}
+      <ChangeView run={run} of="branch" onOpened={onOpened} />
     </section>
   );
 }
@@ -135,7 +147,7 @@ function Tail({ text }: { text: string }) {
   }, []);
   return (
     <pre className="tail" tabIndex={0} ref={box}>
-      {text.split("\n").map((line, at) => <span key={at} className={bad.test(line) ? "bad-line" : undefined}>{`${line}\n`}</span>)}
+      {text.split("\n").map((line, at) => <span key={at} className={bad.test(line) ? "bad-line" : undefined}><Marked text={`${line}\n`} /></span>)}
     </pre>
   );
 }

@@ -4,7 +4,7 @@ import { arranged, type Chart } from "../flowchart";
 import type { PlanTask, Run } from "../http";
 import { go, Link } from "../router";
 import { one, shortId, type Tone, usd } from "../words";
-import { Badge } from "./bits";
+import { Badge, Marked } from "./bits";
 
 const states: Record<string, [string, Tone, string]> = {
   waiting: ["waits", "calm", "○"], starting: ["starts", "busy", "◔"], working: ["at work", "busy", "◐"], ready: ["ready", "busy", "◕"], merging: ["is merged", "busy", "◕"],
@@ -98,7 +98,7 @@ function List({ tasks }: { tasks: PlanTask[] }) {
         const [word, tone] = taskState(task.status);
         return (
           <li key={task.id}>
-            <Badge tone={tone}>{word}</Badge> {task.child ? <Link href={`/runs/${task.child}`}>{task.title}</Link> : task.title}
+            <Badge tone={tone}>{word}</Badge> {task.child ? <Link href={`/runs/${task.child}`}><Marked text={task.title} /></Link> : <Marked text={task.title} />}
             {task.dependsOn.length > 0 && <span className="quiet"> after {task.dependsOn.join(", ")}</span>}
             {task.problem && <span className="tone-bad"> {task.problem}</span>}
             {(task.strayed ?? []).length > 0 && <span className="tone-wait"> also changed {task.strayed?.join(", ")}</span>}

@@ -6,8 +6,13 @@ import { Link } from "../router";
 import { between, headline, holdTone, holdWords, projectName, shortId, usd } from "../words";
 import { asFeedback, Comments, type Said } from "./Comments";
 import { Decide } from "./Decide";
-import { Evidence } from "./Evidence";
-import { Badge, useNow, Words } from "./bits";
+import type { Opened } from "./ChangeView";
+import { Evidence, isCode } from "./Evidence";
+import { Badge, Marked, useNow, Words } from "./bits";
+
+const LOADING: Opened = { state: "loading", all: 0, unopened: [], openAll: () => undefined };
+/** Whether a yes to this hold is one to a change of code. */
+const showsCode = (hold: Hold) => (hold.artifact ? isCode(hold.artifact.type) : ["fix", "review", "conflict"].includes(hold.kind));
 
 export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone: () => void; inRun?: boolean }) {
   const now = useNow();
@@ -15,6 +20,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
   const may = useMayDecide();
   const [shown, setShown] = useState("");
   const onShown = useCallback((digest: string) => setShown(digest), []);
+  const [opened, setOpened] = useState<Opened>();
   const spec = hold.artifact && run.data ? run.data.artifacts.findIndex((made) => made.digest === hold.artifact?.digest) + 1 : 0;
   const text = useOfRun(hold.run, `artifact-${spec}`, () => api.artifact(hold.run, spec), spec > 0 && hold.allowed.includes("modify_plan"));
   const [said, setSaid] = useState<Said[]>([]);
@@ -36,7 +42,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
               {hold.stage && <span>{hold.stage}</span>}
               <span>waiting for {between(hold.since, null, now)}</span>
             </p>
-            <h2>{run.data ? headline(run.data.request) : " "}</h2>
+            <h2>{run.data ? <Marked text={headline(run.data.request)} /> : " "}</h2>
             {run.data && <p className="facts">
               <span>{usd(run.data.spend.usd)} spent{run.data.spend.limitUsd ? ` of ${usd(run.data.spend.limitUsd)}` : ""}</span>
               <span className="branch" title={run.data.branch}>{run.data.branch}</span>
@@ -46,7 +52,7 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
         {bare && <p className={hold.question ? "question" : "statement"}><Words text={bare} /></p>}
         {hold.context && <p className="context"><Words text={hold.context} /></p>}
         {hold.deadline && <p className="deadline">Ends by itself {new Date(hold.deadline).toLocaleString()}{hold.atDeadline ? `: ${hold.atDeadline.replaceAll("_", " ")}` : ""}.</p>}
-        {(hold.strangers ?? []).length > 0 && <p className="strangers">This run has read text of strangers: {hold.strangers?.join(", ")}. Look closely.</p>}
+        {(hold.strangers ?? []).length > 0 && <p className="strangers">This run has read text of strangers: <Marked text={hold.strangers?.join(", ") ?? ""} />. Look closely.</p>}
         {(hold.memory ?? []).length > 0 && <MemoryLines lines={hold.memory ?? []} />}
         {(hold.findings ?? []).length > 0 && (
           <ul className="findings" aria-label="What looks like a secret">
@@ -54,10 +60,10 @@ export function HoldPanel({ hold, onDone, inRun = false }: { hold: Hold; onDone:
           </ul>
         )}
         {(hold.asked ?? []).map((asked, at) => <Asked key={at} asked={asked} />)}
-        <Comments.Provider value={comments}><Evidence hold={hold} run={run.data} onShown={onShown} /></Comments.Provider>
+        <Comments.Provider value={comments}><Evidence hold={hold} run={run.data} onShown={onShown} onOpened={setOpened} /></Comments.Provider>
       </div>
       <footer className="panel-foot">
-        <Decide key={`${hold.id} ${hold.digest}`} hold={hold} shown={shown === hold.digest} may={may} onDone={onDone} plan={text.data?.content} feedback={asFeedback(said)} />
+        <Decide key={`${hold.id} ${hold.digest}`} hold={hold} shown={shown === hold.digest} opened={showsCode(hold) ? (opened ?? LOADING) : undefined} may={may} onDone={onDone} plan={text.data?.content} feedback={asFeedback(said)} />
       </footer>
     </article>
   );
@@ -77,8 +83,8 @@ function Asked({ asked }: { asked: object }) {
   const { question, answer } = asked as { question?: string; answer?: string | null };
   return (
     <div className="asked">
-      <p><strong>You asked:</strong> {question}</p>
-      <p>{answer ?? "No answer yet."}</p>
+      <p><strong>You asked:</strong> <Marked text={question ?? ""} /></p>
+      <p><Marked text={answer ?? "No answer yet."} /></p>
     </div>
   );
 }

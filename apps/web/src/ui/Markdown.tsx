@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { type Block, inline, markdown } from "../markdown";
 import { Diagram } from "./Diagram";
-import { Words } from "./bits";
+import { Marked, Words } from "./bits";
 
 const flat = (text: ReturnType<typeof inline>) =>
   text.map((part) => (part.kind === "code" ? `\`${part.text}\`` : part.kind === "strong" ? `**${part.text}**` : part.kind === "em" ? `*${part.text}*` : part.text)).join("");
@@ -35,7 +35,7 @@ function Part({ block, drawing }: { block: Block; drawing: string | undefined })
       return <hr />;
     case "code":
       if (block.language === "mermaid") return <Diagram source={block.text} drawing={drawing} />;
-      return <pre tabIndex={0}>{block.text}</pre>;
+      return <pre tabIndex={0}><Marked text={block.text} /></pre>;
     case "table":
       return (
         <table>

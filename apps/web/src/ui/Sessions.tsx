@@ -7,7 +7,7 @@ import { type Edit, editsOf } from "../edits";
 import { api, type Run, type Session, type Turn, type TurnItem } from "../http";
 import { useHeard } from "../socket";
 import { count, one as many } from "../words";
-import { Loading, Time, Trouble, Words } from "./bits";
+import { Loading, Marked, Time, Trouble, Words } from "./bits";
 
 export function Sessions({ run }: { run: Run }) {
   const sessions = useOfRun(run.id, "sessions", () => api.sessions(run.id));
@@ -104,7 +104,7 @@ export function TurnItems({ items }: { items: TurnItem[] }) {
 
 function Item({ item }: { item: TurnItem }) {
   if (item.kind === "message") return <div className={item.by ? "message person" : "message"}>{item.by && <strong>{item.by}: </strong>}<Words text={item.text} /></div>;
-  if (item.kind === "thought") return <details className="thought"><summary>thought</summary><p>{item.text}</p></details>;
+  if (item.kind === "thought") return <details className="thought"><summary>thought</summary><p><Marked text={item.text} /></p></details>;
   const state = item.ok === undefined || item.ok === null ? "…" : item.ok ? "✓" : "✗";
   const edits = editsOf(item.tool, item.input);
   return (
@@ -114,7 +114,7 @@ function Item({ item }: { item: TurnItem }) {
         {item.millis !== undefined && item.millis !== null && <span className="quiet">{item.millis < 1000 ? `${item.millis} ms` : `${(item.millis / 1000).toFixed(1)} s`}</span>}
       </summary>
       {edits.length > 0 ? edits.map((edit, at) => <Edited key={at} edit={edit} />) : <Input text={item.input} />}
-      {item.output ? (edits.length > 0 && item.ok ? null : <pre tabIndex={0}>{item.output}</pre>) : <p className="quiet">{item.ok === undefined ? "still runs" : "no output"}</p>}
+      {item.output ? (edits.length > 0 && item.ok ? null : <pre tabIndex={0}><Marked text={item.output} /></pre>) : <p className="quiet">{item.ok === undefined ? "still runs" : "no output"}</p>}
     </details>
   );
 }
@@ -129,7 +129,7 @@ function Edited({ edit }: { edit: Edit }) {
   return (
     <div className="edited">
       <p className="path mono">{edit.path}</p>
-      <pre className="edit" tabIndex={0}>{shown.map((line, at) => <span key={at} className={line.kind}>{`${{ add: "+", del: "−", same: " " }[line.kind]} ${line.text}\n`}</span>)}</pre>
+      <pre className="edit" tabIndex={0}>{shown.map((line, at) => <span key={at} className={line.kind}><Marked text={`${{ add: "+", del: "−", same: " " }[line.kind]} ${line.text}\n`} /></span>)}</pre>
       {lines.length > shown.length && <button type="button" className="weight-plain small" onClick={() => setAll(true)}>Show all {lines.length} lines</button>}
     </div>
   );
@@ -153,6 +153,6 @@ function Input({ text }: { text: string }) {
   } catch {
     fields = undefined;
   }
-  if (!fields || typeof fields !== "object") return <pre tabIndex={0}>{text}</pre>;
+  if (!fields || typeof fields !== "object") return <pre tabIndex={0}><Marked text={text} /></pre>;
   return <pre tabIndex={0}>{Object.entries(fields).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}`).join("\n")}</pre>;
 }

@@ -1,6 +1,7 @@
 // Small pieces that every screen uses.
 import { type ReactNode, useEffect, useState } from "react";
 import { Refused } from "../http";
+import { pieces } from "../hidden";
 import { inline } from "../markdown";
 import { statusTone, statusWords, type Tone } from "../words";
 
@@ -18,13 +19,21 @@ export function Status({ status }: { status: string }) {
   );
 }
 
+/** A text of strangers: characters that hide or turn the reading order are seen. */
+export function Marked({ text }: { text: string }) {
+  const found = pieces(text);
+  if (found.length === 1 && !found[0]?.hidden) return text;
+  return found.map((piece, at) => (piece.hidden ? <span key={at} className="hidden-char" title="a character that is not seen">{piece.text}</span> : piece.text));
+}
+
 /** Text with `code`, **strong** and *em*; everything else stays as it was written. */
 export function Words({ text }: { text: string }) {
   return inline(text).map((part, at) => {
-    if (part.kind === "code") return <code key={at}>{part.text}</code>;
-    if (part.kind === "strong") return <strong key={at}>{part.text}</strong>;
-    if (part.kind === "em") return <em key={at}>{part.text}</em>;
-    return part.text;
+    const text = <Marked key={at} text={part.text} />;
+    if (part.kind === "code") return <code key={at}>{text}</code>;
+    if (part.kind === "strong") return <strong key={at}>{text}</strong>;
+    if (part.kind === "em") return <em key={at}>{text}</em>;
+    return text;
   });
 }
 

@@ -36,6 +36,8 @@ pub enum GitError {
     RefLocked { reference: String },
     #[error("objects that `{}` needs are missing", .repository.display())]
     ObjectsMissing { repository: PathBuf, detail: String },
+    #[error("the content of {} is not in Holdpoint's repository of the project any more", listed(.paths))]
+    ContentUnreadable { paths: Vec<String>, detail: String },
     #[error("Holdpoint's own repository `{}` is damaged and could not be rebuilt", .0.display())]
     Damaged(PathBuf),
     #[error(
@@ -72,6 +74,9 @@ impl GitError {
             Self::RefLocked { .. } => "wait for the other git process; if none runs, remove the `.lock` file git names",
             Self::ObjectsMissing { .. } => {
                 "the repository was pruned, or is a partial clone: fetch the missing history with `git fetch --unshallow` or `git fetch --refetch`"
+            }
+            Self::ContentUnreadable { .. } => {
+                "fetch the commits into your repository if another clone has them; otherwise have the work done again"
             }
             Self::Damaged(_) => {
                 "move that folder away and retry; runs go on as far as your repository has their commits"
@@ -111,6 +116,7 @@ impl GitError {
             | Self::BadRemote { .. }
             | Self::Moved { .. }
             | Self::ObjectsMissing { .. }
+            | Self::ContentUnreadable { .. }
             | Self::Damaged(_)
             | Self::CommitLost { .. }
             | Self::CheckoutUnknown(_)
@@ -120,12 +126,25 @@ impl GitError {
 
     /// Whether a repository may not be what it was: looked through and mended, it may do.
     pub(crate) fn may_be_damage(&self) -> bool {
-        matches!(self, Self::Failed { .. } | Self::ObjectsMissing { .. } | Self::Io { .. })
+        matches!(
+            self,
+            Self::Failed { .. } | Self::ObjectsMissing { .. } | Self::ContentUnreadable { .. } | Self::Io { .. }
+        )
     }
 
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { doing, path, source }
+    }
+}
+
+/// The first few names, and how many more there are.
+fn listed(paths: &[String]) -> String {
+    const FEW: usize = 3;
+    let named: Vec<String> = paths.iter().take(FEW).map(|path| format!("`{path}`")).collect();
+    match paths.len().saturating_sub(FEW) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

@@ -5,6 +5,7 @@
 mod added;
 mod adopt;
 mod bring_along;
+mod changes;
 mod checkout;
 mod commit;
 mod diff;
@@ -34,8 +35,11 @@ mod walk;
 mod workspace;
 
 pub use adopt::{Adopted, adopt};
+pub use changes::{
+    BinarySide, ChangeList, ChangedFile, Content, FileId, FilePage, MAX_SHOWN_BYTES, PatchPage, Side, TextView,
+};
 pub use commit::{Author, CommitRequest, CommitText, EFFECT_TRAILER, RUN_TRAILER, STAGE_TRAILER};
-pub use diff::{CappedDiff, ChangeStatus, FileChange};
+pub use diff::{CappedDiff, ChangeStatus, FileChange, left_out};
 pub use error::GitError;
 pub use harvest::{HarvestRefusal, MAX_FILE_BYTES, MAX_NEW_FILES, harvest};
 pub use join::{JoinRequest, Joined, join};

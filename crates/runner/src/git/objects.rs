@@ -184,14 +184,26 @@ impl Blobs {
     }
 
     pub(crate) fn read(&mut self, id: &str) -> Result<Vec<u8>, GitError> {
-        match self.ask(id) {
+        let read = self.head(id).and_then(|size| {
+            let Some(size) = size else { return Ok(None) };
+            let mut bytes = vec![0; size + 1];
+            self.answers.read_exact(&mut bytes)?;
+            bytes.pop();
+            Ok(Some(bytes))
+        });
+        self.found(id, read)
+    }
+
+    fn found(&self, id: &str, read: std::io::Result<Option<Vec<u8>>>) -> Result<Vec<u8>, GitError> {
+        match read {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(GitError::ObjectsMissing { repository: "the project".into(), detail: id.to_owned() }),
             Err(error) => Err(self.git.broke(&error)),
         }
     }
 
-    fn ask(&mut self, id: &str) -> std::io::Result<Option<Vec<u8>>> {
+    /// Asks for a blob; its size, when it is there.
+    fn head(&mut self, id: &str) -> std::io::Result<Option<usize>> {
         let stdin = self.git.stdin();
         stdin.write_all(format!("{id}\n").as_bytes())?;
         stdin.flush()?;
@@ -200,14 +212,21 @@ impl Blobs {
             // Git ended: that says nothing about the object.
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        let size = head.trim_end().rsplit(' ').next().map(str::parse::<usize>);
-        let Some(Ok(size)) = size else {
-            return Ok(None);
-        };
-        let mut bytes = vec![0; size + 1];
-        self.answers.read_exact(&mut bytes)?;
-        bytes.pop();
-        Ok(Some(bytes))
+        Ok(head.trim_end().rsplit(' ').next().and_then(|size| size.parse().ok()))
+    }
+
+    /// The first bytes of a blob; the rest is not kept.
+    pub(crate) fn sample(&mut self, id: &str, most: usize) -> Result<Vec<u8>, GitError> {
+        let sampled = self.head(id).and_then(|size| {
+            let Some(size) = size else { return Ok(None) };
+            let mut bytes = vec![0; size.min(most)];
+            self.answers.read_exact(&mut bytes)?;
+            // With the line end after it.
+            let rest = (size - bytes.len()) as u64 + 1;
+            std::io::copy(&mut (&mut self.answers).take(rest), &mut std::io::sink())?;
+            Ok(Some(bytes))
+        });
+        self.found(id, sampled)
     }
 
     pub(crate) fn end(self) -> Result<(), GitError> {

@@ -2,13 +2,14 @@
 //! never ends. Knows nothing of git itself.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use super::GitError;
 use super::run::{code_of, for_people};
@@ -26,6 +27,19 @@ impl Conversation {
 
     pub(crate) fn stdout(&mut self) -> ChildStdout {
         self.child.stdout.take().expect("stdout is taken once")
+    }
+
+    /// Ends it when it has not ended by itself by then; who reads from it sees the end of its output, and `end` fails.
+    pub(crate) fn limit_time(&self, timeout: Duration) -> Result<(), GitError> {
+        let process = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty());
+        let process = process.map_err(|error| GitError::Start(error.into()))?;
+        thread::spawn(move || {
+            if matches!(ended_by(&process, timeout), Ok(false)) {
+                // It may have ended by itself in this moment.
+                let _ = pidfd_send_signal(&process, Signal::KILL);
+            }
+        });
+        Ok(())
     }
 
     /// Closes its input and waits; any exit code but 0 is an error.
@@ -92,7 +106,10 @@ fn ended_in_time(child: &Child, timeout: Option<Duration>) -> io::Result<bool> {
     let Some(timeout) = timeout else {
         return Ok(true);
     };
-    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    ended_by(&pidfd_open(Pid::from_child(child), PidfdFlags::empty())?, timeout)
+}
+
+fn ended_by(process: &OwnedFd, timeout: Duration) -> io::Result<bool> {
     let end = Instant::now() + timeout;
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -100,7 +117,7 @@ fn ended_in_time(child: &Child, timeout: Option<Duration>) -> io::Result<bool> {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: i64::from(left.subsec_nanos()),
         };
-        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&limit)) {
             // A signal to this process, such as the end of another child.
             Err(Errno::INTR) => {}
             ready => return Ok(ready? > 0),

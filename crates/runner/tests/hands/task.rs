@@ -44,7 +44,7 @@ async fn a_handoff_is_in_the_commit_of_its_code_and_its_risks_are_shown() {
     let changed = git(&world.repo(), &["show", "--name-only", "--format=", handoff.commit.as_str()]);
     let note = format!(".autonomous/runs/{}/handoff.md", run.id);
     assert_eq!(changed.lines().collect::<Vec<_>>(), [note.as_str(), "package.json"]);
-    let text = world.hands.artifact_text(&run, handoff).await.unwrap();
+    let text = world.hands.artifact_text(&run, handoff).await.unwrap().text;
     assert!(text.starts_with("# Handoff") && text.contains("+++ b/package.json"), "{text}");
     assert_eq!(run.stages[0].crashes, 1, "a handoff without a change was refused once");
 }

@@ -70,7 +70,7 @@ async fn a_handoff_leads_to_review_a_pass_to_a_person_and_nothing_of_the_file_is
     assert_eq!(crashes(&world, &run), []);
     let files = git(&world.repo(), &["ls-tree", "-r", "--name-only", run.merged.as_ref().unwrap().as_str()]);
     assert!(files.contains("made.txt") && !files.contains("TASK.md"), "{files}");
-    let handoff = world.hands.artifact_text(&run, run.latest(ArtifactKind::Handoff).unwrap()).await.unwrap();
+    let handoff = world.hands.artifact_text(&run, run.latest(ArtifactKind::Handoff).unwrap()).await.unwrap().text;
     assert!(handoff.contains("made a file") && handoff.contains("made.txt"), "{handoff}");
 }
 

@@ -12,7 +12,8 @@ use domain::{
 use drivers::AgentEvent;
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
-use runner::{Activity, RunDiff, Talk, Talked, Watch};
+use runner::git::{ChangeList, ChangeStatus, ChangedFile, Content, FileId, FilePage, PatchPage};
+use runner::{Activity, ArtifactText, FileWish, RunDiff, Talk, Talked, Watch};
 use server::{Reading, Shelf, Talking, Telling};
 use tokio::sync::broadcast;
 
@@ -160,6 +161,18 @@ fn commit(digit: char) -> CommitId {
     digit.to_string().repeat(40).parse().unwrap()
 }
 
+/// One of the files `a`, `b` and `c`.
+fn changed(number: u8) -> ChangedFile {
+    ChangedFile {
+        id: FileId::parse(&format!("{:02x}", b'a' + number)).unwrap(),
+        status: ChangeStatus::Modified,
+        old: None,
+        new: None,
+        lines: Some((u64::from(number) + 1, 1)),
+        content: Content::Text,
+    }
+}
+
 /// Papers to read, in place of a private repository.
 pub(crate) struct Papers(pub(crate) broadcast::Sender<Activity>);
 
@@ -172,7 +185,7 @@ impl Shelf for Papers {
         self.0.subscribe()
     }
 
-    fn artifact_text<'a>(&'a self, _: &'a Run, artifact: &'a Artifact) -> Reading<'a, String> {
+    fn artifact_text<'a>(&'a self, _: &'a Run, artifact: &'a Artifact) -> Reading<'a, ArtifactText> {
         let text = match artifact.kind {
             ArtifactKind::Spec => "# Plan\n\n```mermaid\nflowchart TD\n  Start --> End\n```\n",
             ArtifactKind::Code => "diff --git a/x b/x\n",
@@ -183,7 +196,34 @@ impl Shelf for Papers {
             | ArtifactKind::Handoff
             | ArtifactKind::ValidationReport => "# Report\n",
         };
-        Box::pin(async move { Ok(text.to_owned()) })
+        Box::pin(async move { Ok(ArtifactText { text: text.to_owned(), ..ArtifactText::default() }) })
+    }
+
+    fn changes<'a>(&'a self, run: &'a Run, _: &'a CommitId) -> Reading<'a, ChangeList> {
+        let damaged = run.opened().request.contains("damaged");
+        Box::pin(async move {
+            match damaged {
+                true => Err(runner::ReadError { message: "the content of `x` is gone".to_owned(), hint: None }),
+                false => Ok(ChangeList { files: (0..3).map(changed).collect() }),
+            }
+        })
+    }
+
+    fn file_page<'a>(&'a self, _: &'a Run, _: &'a CommitId, wish: FileWish) -> Reading<'a, Option<FilePage>> {
+        let file = (0..3).map(changed).find(|file| file.id == wish.file);
+        let page = file.map(|file| FilePage {
+            file,
+            text: format!("@@ at {}\n", wish.offset),
+            next: None,
+            exact: true,
+            binary: None,
+        });
+        Box::pin(async move { Ok(page) })
+    }
+
+    fn patch_page<'a>(&'a self, _: &'a Run, _: &'a CommitId, (offset, _): (u64, usize)) -> Reading<'a, PatchPage> {
+        let next = (offset == 0).then_some(7);
+        Box::pin(async move { Ok(PatchPage { text: format!("from {offset}\n"), next, exact: true }) })
     }
 
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff> {
@@ -193,6 +233,7 @@ impl Shelf for Papers {
             files: vec![("x".to_owned(), "M".to_owned(), Some(1), None)],
             text: "diff --git a/x b/x\n".to_owned(),
             truncated: false,
+            left_out: Vec::new(),
         };
         Box::pin(async move { Ok(diff) })
     }

@@ -167,6 +167,15 @@ impl Bench {
         self.wait(run["id"].as_str().unwrap(), status).await
     }
 
+    /// Starts a run and waits until its code waits for a yes.
+    pub(crate) async fn code_awaiting_approval(&self, request: &str) -> Value {
+        let mut body = self.new_run(request);
+        body["trust"] = json!({"planning": "auto", "implementation": "manual", "fixes": "auto"});
+        let (created, run) = self.post("/api/runs", &body).await;
+        assert_eq!(created, StatusCode::CREATED, "{run}");
+        self.held(run["id"].as_str().unwrap(), "approval").await
+    }
+
     /// Starts a run of several agents.
     pub(crate) async fn team(&self, request: &str) -> Value {
         let mut body = self.new_run(request);
