@@ -4,7 +4,7 @@
 const FOLDERS: &[&str] =
     &["test", "tests", "__tests__", "spec", "specs", "e2e", "cypress", "testdata", "fixtures", "__snapshots__"];
 
-/// Whether a path is a test file of a common language, or is named by a check's command.
+/// Whether a path is a test file of a common language, or is a script that a check's command runs.
 #[must_use]
 pub fn is_test_file(path: &str, commands: &[&str]) -> bool {
     if path.starts_with(".autonomous/") {
@@ -13,7 +13,7 @@ pub fn is_test_file(path: &str, commands: &[&str]) -> bool {
     let lower = path.to_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let in_folder = folders.split('/').any(|folder| FOLDERS.contains(&folder));
-    in_folder || is_test_name(name, path) || commands.iter().any(|command| names_file(command, path))
+    in_folder || is_test_name(name, path) || commands.iter().any(|command| runs_file(command, path))
 }
 
 fn is_test_name(name: &str, path: &str) -> bool {
@@ -32,11 +32,23 @@ fn is_test_name(name: &str, path: &str) -> bool {
         || matches!(name, "conftest.py" | "tests.py" | "tests.rs" | "test.rs" | "test.py")
 }
 
-/// Whether a word of a shell command is this path: `sh checks/run.sh`, `./check`.
-fn names_file(command: &str, path: &str) -> bool {
-    let words =
-        command.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '&' | '|' | '(' | ')' | '='));
-    words.map(|word| word.strip_prefix("./").unwrap_or(word)).any(|word| word == path)
+/// Programs whose first argument is a script.
+const INTERPRETERS: &[&str] =
+    &["sh", "bash", "dash", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "source", "."];
+
+/// Whether a shell command runs this file: `./check`, `sh checks/run.sh`. A file that it only reads is none.
+fn runs_file(command: &str, path: &str) -> bool {
+    let parts = command.split(['\n', ';', '&', '|', '(', ')', '"', '\'', '`']);
+    parts.filter_map(script).any(|script| script.strip_prefix("./").unwrap_or(script) == path)
+}
+
+/// The file that one simple command runs.
+fn script(command: &str) -> Option<&str> {
+    let mut words =
+        command.split_whitespace().skip_while(|word| word.contains('=') || matches!(*word, "exec" | "env" | "time"));
+    let program = words.next()?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if INTERPRETERS.contains(&name) { words.find(|word| !word.starts_with('-')) } else { Some(program) }
 }
 
 #[cfg(test)]
@@ -80,5 +92,7 @@ mod tests {
         assert!(is_test_file("checks/run.sh", &commands));
         assert!(is_test_file("ci/lint", &commands));
         assert!(!is_test_file("run.sh", &commands));
+        assert!(is_test_file("check.py", &["CI=1 python3 -u ./check.py --all"]));
+        assert!(!is_test_file("README.md", &["grep -q everybody README.md && test -f README.md"]));
     }
 }

@@ -19,7 +19,7 @@ use crate::purses;
 use crate::shim::client::{Attempt, Ended};
 use crate::steps::Steps;
 use crate::strangers::Strangers;
-use crate::trouble::Trouble;
+use crate::trouble::{Prospect, Trouble};
 
 /// Files of a spool that are read here.
 const OUTPUT: &str = "output.jsonl";
@@ -51,7 +51,10 @@ pub(crate) async fn follow(
         ));
         steps.tell(job).await;
         scribe.rest().await;
-        counter.tell(job).await?;
+        // The agent goes on whatever we can read now: the same records are read again, at the latest when it has ended.
+        if let Err(trouble) = counter.tell(job).await {
+            tracing::warn!(effect = %job.id, %trouble, "the calls of an agent at work cannot be counted yet");
+        }
     }
     let ended = attempt.wait().await?;
     boundary("agent.ended");
@@ -163,7 +166,7 @@ pub(crate) fn records(spool: &Path) -> Result<Vec<CallRecord>, Trouble> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    broker::calls::read(&path).map_err(|error| Trouble::of(&error))
+    broker::calls::read(&path).map_err(|error| Trouble { prospect: Prospect::Unclear, ..Trouble::of(&error) })
 }
 
 /// The same, on a thread of its own.

@@ -11,7 +11,7 @@ use crate::shim::client::ShimError;
 /// What happened, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    message: String,
+    pub(crate) message: String,
     pub(crate) hint: Option<String>,
     pub(crate) prospect: Prospect,
 }
@@ -88,7 +88,12 @@ impl Prospect {
     }
 
     fn of(error: &std::io::Error) -> Self {
-        if passes(error) { Self::Passing } else { Self::Standing }
+        match error {
+            error if passes(error) => Self::Passing,
+            // Of one bad block or a lost connection to the disk; what is done again is written to other blocks.
+            error if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => Self::Unclear,
+            _ => Self::Standing,
+        }
     }
 
     fn of_attempt(error: &ShimError) -> Self {

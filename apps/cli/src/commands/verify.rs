@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{self, Stdio};
 
-use domain::{CommitId, Event, Recorded, RunId, Status, check_fork, check_log};
+use domain::{CommitId, Effect, Event, Recorded, RunId, Status, check_fork, check_log};
 use engine::{RunFilter, Store as _, StoreError};
 use store::Sqlite;
 use wire::ExitCode;
@@ -72,7 +72,7 @@ fn look(session: &Session, database: &std::path::Path) -> Result<Findings, Store
                 findings.found.push(format!("{}: the outbox is not what is open (rule 11)", row.id));
             }
             let workspace = session.home.path().join("runs").join(row.id.as_str()).join("workspace");
-            if Status::of(&run).is_final() && open.is_empty() && workspace.exists() {
+            if Status::of(&run).is_final() && open.is_empty() && workspace.exists() && !clean_up_failed(&log) {
                 findings.found.push(format!("{}: its workspace was left behind (rule 12)", row.id));
             }
         }
@@ -81,6 +81,18 @@ fn look(session: &Session, database: &std::path::Path) -> Result<Findings, Store
         compare_records(&store, &project, &records, &mut findings)?;
     }
     Ok(findings)
+}
+
+/// Whether the run's clean-up failed; it is done again with the next run or start.
+fn clean_up_failed(log: &[Recorded]) -> bool {
+    let requested = log.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::EffectRequested { number, effect: Effect::CleanUp } => Some(*number),
+        _ => None,
+    });
+    log.iter().any(|recorded| match &recorded.event {
+        Event::EffectFinished { number, problem, .. } => Some(*number) == requested && problem.is_some(),
+        _ => false,
+    })
 }
 
 /// The commit with the newest record of a run.
