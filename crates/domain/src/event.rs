@@ -25,7 +25,6 @@ pub struct Recorded {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "payload", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
-#[expect(clippy::large_enum_variant, reason = "a run starts once, and its events are not kept in memory")]
 pub enum Event {
     /// A person handed in a request.
     RunStarted {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn test_files_of_common_languages_are_known() {
+    fn files_that_hold_tests_are_known_by_their_path() {
         for path in [
             "tests/login.rs",
             "crates/a/tests/it/main.rs",

@@ -37,7 +37,10 @@ struct Planted {
     canary: PathBuf,
 }
 
-const OPERATIONS: &[(&str, fn(&Planted))] = &[
+/// Something Holdpoint does with a tree, by its name.
+type Operation = (&'static str, fn(&Planted));
+
+const OPERATIONS: &[Operation] = &[
     ("harvest", |it| {
         // Refused or not is another test's matter.
         let _ = harvest(&it.world.private, &it.workspace, &it.world.base, &[]);
@@ -106,7 +109,7 @@ impl Planted {
             commit_all(&world.top(), "attributes");
         }
         let World { dir, user, .. } = world;
-        let world = World::over(dir, &user.top().to_owned());
+        let world = World::over(dir, user.top());
         let workspace = world.materialise();
         let it = Self { world, workspace, program, canary };
         for place in [it.world.top().join(".git"), it.workspace.join(".git")] {
