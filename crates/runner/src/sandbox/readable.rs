@@ -55,7 +55,6 @@ const SETTINGS: &[&str] = &[
     "dotnet",
     "dpkg",
     "emacs",
-    "environment",
     "ethertypes",
     "fedora-release",
     "fonts",
