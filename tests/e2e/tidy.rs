@@ -103,6 +103,7 @@ const PLAIN_FILE_ACCESS: &[&str] = &[
     "isolation.rs",
     "kept.rs",
     "models.rs",
+    "program_identity.rs",
     "roles.rs",
     "sandbox/cell.rs",
     "sandbox/cgroup.rs",

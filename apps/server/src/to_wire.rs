@@ -17,8 +17,8 @@ use engine::{QueueState, Row};
 use runner::Activity;
 use serde_json::Value;
 use wire::{
-    ArtifactView, DirectRoleView, EventView, HoldView, LiveMessage, LiveName, QueueView, RunView, SecretFindingView,
-    SpendCall, SpendView, StageView, WhyView,
+    ArtifactView, DirectRoleView, EventView, HoldView, LiveMessage, LiveName, ProgramView, QueueView, RunView,
+    SecretFindingView, SpendCall, SpendView, StageView, WhyView,
 };
 
 pub(crate) use change::{artifact_content, changes, diff, file_diff};
@@ -82,6 +82,7 @@ pub(crate) fn row(row: &Row) -> RunView {
         checkpoints: Vec::new(),
         strangers: Vec::new(),
         direct: Vec::new(),
+        programs: Vec::new(),
         version: row.version,
     }
 }
@@ -99,12 +100,24 @@ pub(crate) fn run(run: &Run) -> RunView {
     let direct = run.opened().config.direct.iter();
     view.direct =
         direct.map(|role| DirectRoleView { role: role.clone(), program: run.program(role).to_string() }).collect();
+    view.programs = run.programs.iter().map(program).collect();
     view.task = run.opened().parent.as_ref().map(|parent| parent.task.clone());
     view.group = run.opened().config.group.as_ref().map(work::group);
     work::add(&mut view, run);
     view.goal = goal::goal(run);
     view.strangers = run.taints.iter().map(|taint| work::strangers(run, taint)).collect();
     view
+}
+
+fn program((role, program): (&String, &domain::ProgramIdentity)) -> ProgramView {
+    ProgramView {
+        role: role.clone(),
+        program: program.name.clone(),
+        path: program.path.clone(),
+        version: program.version.clone(),
+        sha256: program.sha256.clone(),
+        changed_from: program.changed_from.clone(),
+    }
 }
 
 fn stages(run: &Run) -> Vec<StageView> {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, Artifact, AtDeadline, CommitId, Decision, DecisionNote, Digest, Effect, Ending, ForkChanges, ForkedFrom,
-    GoalPhase, GoalTask, Hold, HoldId, Micros, Overlap, Parent, Plan, Playbook, Proof, Question, Reflection, Review,
-    RunConfig, RunId, TaintSource, Task,
+    GoalPhase, GoalTask, Hold, HoldId, Micros, Overlap, Parent, Plan, Playbook, ProgramIdentity, Proof, Question,
+    Reflection, Review, RunConfig, RunId, TaintSource, Task,
 };
 
 /// An event with its place in the run's history.
@@ -97,6 +97,9 @@ pub enum Event {
         /// The isolation an agent ran in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tier: Option<String>,
+        /// The program that was the agent, where it is not our own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<Box<ProgramIdentity>>,
         /// An agent's unfinished tree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wip: Option<CommitId>,

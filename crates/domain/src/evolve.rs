@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::run::{Assumption, Attached, Decided, Opened, Pausing, Said};
 use crate::{
     Actor, Answer, AtDeadline, Decision, Effect, Ending, Event, FinishStep, Hold, HoldId, HoldKind, Look, Micros, Note,
-    NoteKind, Phase, Purse, Question, Recorded, Review, Run, RunId, SENT_BACK_FOR_SECRETS, Session, StageState, Step,
-    Taint, TaintSource, TaskState, TaskStatus, Work,
+    NoteKind, Phase, ProgramIdentity, Purse, Question, Recorded, Review, Run, RunId, SENT_BACK_FOR_SECRETS, Session,
+    StageState, Step, Taint, TaintSource, TaskState, TaskStatus, Work,
 };
 
 /// Folds a whole log.
@@ -50,8 +50,11 @@ fn apply(run: &mut Run, recorded: &Recorded) {
             }
             request(run, *number, effect);
         }
-        Event::EffectFinished { number, tier, wip, problem, .. } => {
+        Event::EffectFinished { number, tier, program, wip, problem, .. } => {
             let effect = run.open_effects.remove(number);
+            if let (Some(Effect::RunAgent(task)), Some(program)) = (&effect, program) {
+                run.programs.insert(task.session.role.clone(), ProgramIdentity::clone(program));
+            }
             run.requested_at.remove(number);
             run.tier = tier.clone().or_else(|| run.tier.take());
             // Where an agent is wanted already for a conversation of its own, it may be for another stage, and leaves a

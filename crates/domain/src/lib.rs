@@ -70,7 +70,7 @@ pub use playbook::{
     Because, Lookup, OnOverlap, Playbook, PlaybookError, Stage, StageGate, StageWords, Transition, Weight, WhenStuck,
     Work,
 };
-pub use program::AgentProgram;
+pub use program::{AgentProgram, ProgramIdentity};
 pub use reflection::Reflection;
 pub use risk::{ChangeKind, FileChange, Risk, RiskKind, RiskPolicy, assess};
 pub use run::{

@@ -3,7 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, CommitId, Digest, Plan, Proof, Question, Reflection, Review, RunId, SecretFinding, Shortage};
+use crate::{
+    Artifact, CommitId, Digest, Plan, ProgramIdentity, Proof, Question, Reflection, Review, RunId, SecretFinding,
+    Shortage,
+};
 
 /// What came of an effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub enum Outcome {
         end: AgentEnd,
         /// The isolation it ran in: `sandboxed`, `restricted`, `unsandboxed`.
         tier: Option<String>,
+        /// The program, where it is not our own.
+        program: Option<Box<ProgramIdentity>>,
         /// Its unfinished tree, when it did not hand anything in.
         wip: Option<CommitId>,
     },

@@ -33,6 +33,36 @@ pub enum AgentProgram {
     CodexExec,
 }
 
+/// A program that is not ours, as it was when an attempt of it began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramIdentity {
+    /// One word, as in [`AgentProgram::word`].
+    pub name: String,
+    /// Its file, links followed.
+    pub path: String,
+    /// The version its package names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of its file.
+    pub sha256: String,
+    /// Version and digest when it last ran here, if they were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_from: Option<String>,
+}
+
+impl ProgramIdentity {
+    /// Version and digest in a few words.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let digest: String = self.sha256.chars().take(12).collect();
+        match &self.version {
+            Some(version) => format!("{version} (sha256 {digest})"),
+            None => format!("sha256 {digest}"),
+        }
+    }
+}
+
 impl AgentProgram {
     /// Those that need no command.
     pub const NAMED: [Self; 6] = [Self::Own, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::CodexExec];

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Actor, AgentProgram, AgentTask, Artifact, ArtifactKind, Asked, CommitId, DecisionKind, DecisionNote, Effect,
-    ForkedFrom, Goal, Hold, HoldId, Look, Micros, ModelName, Plan, Playbook, Proof, Purpose, Purse, Question,
-    Reflection, Resumes, Review, RunConfig, RunId, Session, Stage, Taint, TaskState, Waived,
+    ForkedFrom, Goal, Hold, HoldId, Look, Micros, ModelName, Plan, Playbook, ProgramIdentity, Proof, Purpose, Purse,
+    Question, Reflection, Resumes, Review, RunConfig, RunId, Session, Stage, Taint, TaskState, Waived,
 };
 
 /// One request worked through one playbook on one branch.
@@ -128,6 +128,8 @@ pub struct Run {
     pub allowed_secrets: BTreeSet<String>,
     /// Answers that are secrets: nothing of them may get into commits or leave.
     pub secret_answers: Vec<String>,
+    /// Programs that are not ours and worked on it, by the role they played last.
+    pub programs: BTreeMap<String, ProgramIdentity>,
     /// A person's yes to the work as a whole, since the last of it was read.
     pub looked: Option<Look>,
 }
@@ -554,6 +556,7 @@ impl Run {
             taints: Vec::new(),
             allowed_secrets: BTreeSet::new(),
             secret_answers: Vec::new(),
+            programs: BTreeMap::new(),
             looked: None,
         }
     }

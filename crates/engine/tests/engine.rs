@@ -210,7 +210,7 @@ impl EffectRunner for ClosedWindows {
         }
         let resets_at = Some(Timestamp::now() + SignedDuration::from_millis(200));
         let end = domain::AgentEnd::QuotaSpent { reason: "spent".to_owned(), resets_at };
-        Box::pin(ready(Outcome::AgentEnded { end, tier: None, wip: None }))
+        Box::pin(ready(Outcome::AgentEnded { end, tier: None, program: None, wip: None }))
     }
 }
 

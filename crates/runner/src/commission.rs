@@ -17,6 +17,7 @@ use crate::judge_workspace;
 use crate::laid;
 use crate::models::GrantLimits;
 use crate::paths::Paths;
+use crate::program_identity;
 use crate::program_paths;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::TierChoice;
@@ -50,7 +51,10 @@ pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Resul
     let given = move |job: drivers::Job| {
         strangers::within(&run, &servers, drivers::Job { web_search, embeddings, doors, mcp, way, ..job })
     };
+    let (spool, program) = (hands.paths.spool(&job.id, None), job.run.program(&task.session.role));
     let prepared = hands.blocking(&job.id.run, move || {
+        program_identity::note(&paths, &spool, &program)
+            .map_err(|error| Trouble::io("noting the program in", &spool, &error))?;
         lay_out(&paths, &inner, &inner_task, given)?;
         let session = paths.session(&inner.id.run, &inner_task.session);
         own.map_or(Ok(()), |direct| direct.put(&session))

@@ -31,6 +31,7 @@ mod observations;
 mod passing;
 mod past;
 mod paths;
+mod program_identity;
 mod program_paths;
 pub mod project;
 mod purses;

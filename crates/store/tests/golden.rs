@@ -88,6 +88,7 @@ fn every_event() -> Vec<Event> {
             number: 2,
             result: "crashed".to_owned(),
             tier: Some("sandboxed".to_owned()),
+            program: None,
             wip: Some(commit.clone()),
             problem: Some("it is gone".to_owned()),
         },
@@ -356,7 +357,7 @@ fn eventful() -> History {
     };
     good(&mut history);
     let asked = domain::AgentEnd::Asked { questions: vec![samples::question("Which provider?")] };
-    history.report(2, Outcome::AgentEnded { end: asked, tier: None, wip: None }).unwrap();
+    history.report(2, Outcome::AgentEnded { end: asked, tier: None, program: None, wip: None }).unwrap();
     history.decide("ada", Decision::Answer { answer: vec!["Google".to_owned()] }).unwrap();
     let spend = domain::SpendReport {
         effect: 3,
@@ -372,7 +373,9 @@ fn eventful() -> History {
     history.decide("ada", Decision::Reject { feedback: "show the error path".to_owned() }).unwrap();
     let crashed = domain::AgentEnd::Crashed { reason: "it is gone".to_owned() };
     let number = history.open().unwrap();
-    history.report(number, Outcome::AgentEnded { end: crashed, tier: None, wip: Some(samples::commit(90)) }).unwrap();
+    history
+        .report(number, Outcome::AgentEnded { end: crashed, tier: None, program: None, wip: Some(samples::commit(90)) })
+        .unwrap();
     good(&mut history);
     history.decide("bob", Decision::Approve { notes: Some("keep it small".to_owned()) }).unwrap();
     while history.run.open_effects.values().all(|effect| effect.word() != "prove") {

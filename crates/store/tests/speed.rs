@@ -17,8 +17,14 @@ fn lease() -> Lease {
 /// The report of one effect and the wish for the next: three events, one effect out, one in, one row.
 fn report(row: &mut Row, number: u32) -> Append {
     let expected = row.version;
-    let finished =
-        Event::EffectFinished { number, result: "published".to_owned(), tier: None, wip: None, problem: None };
+    let finished = Event::EffectFinished {
+        number,
+        result: "published".to_owned(),
+        tier: None,
+        program: None,
+        wip: None,
+        problem: None,
+    };
     let published = Event::BranchPublished { commit: samples::commit(u64::from(number)) };
     let effect = Effect::Publish { commit: samples::commit(u64::from(number) + 1) };
     let requested = Event::EffectRequested { number: number + 1, effect: effect.clone() };

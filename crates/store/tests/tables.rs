@@ -44,7 +44,10 @@ impl Book {
     fn ask(&mut self, count: usize) {
         let questions = (0..count).map(|n| samples::question(&format!("what about {n}?"))).collect();
         let effect = self.history.open().unwrap();
-        self.report(effect, Outcome::AgentEnded { end: AgentEnd::Asked { questions }, tier: None, wip: None });
+        self.report(
+            effect,
+            Outcome::AgentEnded { end: AgentEnd::Asked { questions }, tier: None, program: None, wip: None },
+        );
     }
 
     #[track_caller]

@@ -144,7 +144,7 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
 }
 
 fn agent(end: AgentEnd) -> Outcome {
-    Outcome::AgentEnded { end, tier: None, wip: Some(samples::commit(77)) }
+    Outcome::AgentEnded { end, tier: None, program: None, wip: Some(samples::commit(77)) }
 }
 
 /// The day's limit, which begins anew in an hour.

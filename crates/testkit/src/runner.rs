@@ -129,5 +129,5 @@ fn submit(run: &Run, stage: &str, n: u64) -> Outcome {
 }
 
 fn ended(end: AgentEnd) -> Outcome {
-    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
+    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), program: None, wip: None }
 }

@@ -55,6 +55,6 @@ pub use task::{
 };
 pub use view::{
     ArtifactContent, ArtifactView, AttachView, AttachedView, DiffView, DirectRoleView, EventView, FileChangeView,
-    HoldView, PlaybookProblem, PlaybookView, QueueView, RunView, SecretFindingView, ServerInfo, SpendCall, SpendView,
-    StageView, StepView, StrangersView, WhyView,
+    HoldView, PlaybookProblem, PlaybookView, ProgramView, QueueView, RunView, SecretFindingView, ServerInfo, SpendCall,
+    SpendView, StageView, StepView, StrangersView, WhyView,
 };

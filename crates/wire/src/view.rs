@@ -114,6 +114,9 @@ pub struct RunView {
     /// Roles whose program uses its own login, which is inside its sandbox. Only in single views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub direct: Vec<DirectRoleView>,
+    /// Programs that are not Holdpoint's own and worked on it, as they were then. Only in single views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramView>,
     /// Number of its last event.
     pub version: u64,
 }
@@ -146,6 +149,26 @@ pub struct DirectRoleView {
     pub role: String,
     /// Its program.
     pub program: String,
+}
+
+/// An agent program as it was when it worked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramView {
+    /// The role it played.
+    pub role: String,
+    /// `claude`, `codex`, `acp` …
+    pub program: String,
+    /// Its file.
+    pub path: String,
+    /// The version its package names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of its file.
+    pub sha256: String,
+    /// Version and digest when it last ran on this server, if they were others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_from: Option<String>,
 }
 
 /// What a server that knows nothing else means.

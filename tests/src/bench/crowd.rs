@@ -49,7 +49,7 @@ fn asked() -> Outcome {
         ..samples::question("Should `milk` also find `Milk`?")
     };
     let end = AgentEnd::Asked { questions: vec![question] };
-    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
+    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), program: None, wip: None }
 }
 
 /// Makes runs, so many of which wait. Every third of those asks, the others show a plan.

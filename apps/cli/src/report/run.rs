@@ -63,6 +63,16 @@ pub(crate) fn show(run: &RunView, now: Timestamp, width: usize) -> String {
         let who = format!("{} ({})", clean_line(&direct.role), clean_line(&direct.program));
         row("own login", format!("{who}: {WAIT}its login is inside its sandbox{WAIT:#}, its cost is what it reports"));
     }
+    for program in &run.programs {
+        let version = program.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+        let digest: String = program.sha256.chars().take(12).collect();
+        let said = format!("{}: {}{version} (sha256 {digest})", program.role, program.program);
+        let before = program
+            .changed_from
+            .as_deref()
+            .map(|before| format!("; {WAIT}changed since it last ran: {}{WAIT:#}", clean_line(before)));
+        row("program", format!("{}{}", clean_line(&said), before.unwrap_or_default()));
+    }
     if let Some(tier) = &run.tier {
         let colour = if tier == "unsandboxed" { BAD } else { anstyle::Style::new() };
         row("sandbox", format!("{colour}{}{colour:#}", clean_line(tier)));
@@ -255,6 +265,7 @@ pub(crate) mod sample {
             checkpoints: Vec::new(),
             strangers: Vec::new(),
             direct: Vec::new(),
+            programs: Vec::new(),
             version: 17,
         }
     }

@@ -57,6 +57,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
 }
 
 fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
+    let program = if let Outcome::AgentEnded { program, .. } = outcome { program.clone() } else { None };
     let (tier, wip) = match outcome {
         Outcome::AgentEnded { tier, wip, .. } => (tier.clone(), wip.clone()),
         Outcome::AgentStopped { wip } => (None, wip.clone()),
@@ -87,7 +88,7 @@ fn finished(draft: &mut Draft, number: u32, outcome: &Outcome) {
         | Outcome::Failed { .. } => (None, None),
     };
     let result = outcome.word().to_owned();
-    draft.record(Event::EffectFinished { number, result, tier, wip, problem: outcome.problem() });
+    draft.record(Event::EffectFinished { number, result, tier, program, wip, problem: outcome.problem() });
 }
 
 fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {

@@ -1,8 +1,8 @@
 //! Lets an agent work on a stage, and commits what it hands in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use domain::{AgentEnd, AgentProgram, AgentTask, CommitId, Digest, Outcome, Purpose};
+use domain::{AgentEnd, AgentProgram, AgentTask, CommitId, Digest, Outcome, ProgramIdentity, Purpose};
 use drivers::task_md::{self, TaskFile};
 use drivers::{HandIn, JobKind, ReflectionHandIn};
 use engine::{Job, boundary};
@@ -20,6 +20,7 @@ use crate::hands::Hands;
 use crate::judge_workspace::judges;
 use crate::kept;
 use crate::laid::{self, Beside};
+use crate::program_identity;
 use crate::repos::{Repos, commit_text, from_git, to_git, wished_at};
 use crate::rounds::clip;
 use crate::shim::client::{Ended, start_or_adopt};
@@ -76,7 +77,12 @@ pub(crate) async fn run(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Ou
         *tree = Some(tree_after(hands, job, wip.as_ref().unwrap_or(job.run.tree_for(task))).await?);
     }
     boundary("agent.after");
-    Ok(Outcome::AgentEnded { end, tier, wip })
+    Ok(Outcome::AgentEnded { end, tier, program: program(hands, job, spool).await?, wip })
+}
+
+/// The program that worked, where it is not ours.
+async fn program(hands: &Hands, job: &Job, spool: PathBuf) -> Result<Option<Box<ProgramIdentity>>, Trouble> {
+    hands.blocking(&job.id.run, move || Ok(program_identity::noted(&spool).map(Box::new))).await
 }
 
 /// A person left their terminal: what they did is kept, and nothing else is read into it.
@@ -95,7 +101,7 @@ async fn left(
         Ended::Exited(_) | Ended::Lost => AgentEnd::Crashed { reason: last_words(hands, job, ended, spool).await? },
     };
     boundary("agent.after");
-    Ok(Outcome::AgentEnded { end, tier, wip })
+    Ok(Outcome::AgentEnded { end, tier, program: program(hands, job, spool.to_owned()).await?, wip })
 }
 
 async fn conclude(

@@ -80,6 +80,9 @@ async fn what_a_program_hands_in_through_the_tools_is_committed_checked_and_merg
     completed(&run);
     assert_eq!(world.file("main", "made.txt"), "by a program\n");
     assert_eq!(run.decisions[0].choice, "made.txt", "{:?}", run.decisions);
+    let program = &run.programs["implementer"];
+    assert!(program.name == "acp" && program.path.ends_with("node") && program.sha256.len() == 64, "{program:?}");
+    assert_eq!(run.programs.len(), 1, "our own agent is no program of somebody else's");
     let told = told(&world, &run.id);
     assert_eq!(told.len(), 1);
     assert!(told[0].2.contains("complete_pulse") && told[0].2.contains("Make the files"), "{}", told[0].2);

@@ -48,7 +48,10 @@ fn what_the_person_did_is_what_the_agent_goes_on_with() {
     until(&mut history, "implementation");
     attach(&mut history).unwrap();
     good(&mut history);
-    end(&mut history, Outcome::AgentEnded { end: AgentEnd::Left, tier: None, wip: Some(samples::commit(99)) });
+    end(
+        &mut history,
+        Outcome::AgentEnded { end: AgentEnd::Left, tier: None, program: None, wip: Some(samples::commit(99)) },
+    );
     assert_eq!(history.run.visible(), "implementation: paused", "leaving is not handing back");
     assert_eq!(TaskSession::of(&history.run), TaskSession::Inactive);
     history.decide("ada", Decision::Resume).unwrap();

@@ -75,7 +75,7 @@ fn report(history: &History, outcome: Outcome) -> Command {
 }
 
 fn ended(end: AgentEnd) -> Outcome {
-    Outcome::AgentEnded { end, tier: None, wip: None }
+    Outcome::AgentEnded { end, tier: None, program: None, wip: None }
 }
 
 fn crashed() -> Outcome {

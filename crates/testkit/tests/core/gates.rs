@@ -41,7 +41,7 @@ fn an_asked_question_comes_back_to_the_same_artifact_whatever_became_of_it() {
     let crashed = AgentEnd::Crashed { reason: "gone".to_owned() };
     let ends = [
         (Some(failed), "no space"),
-        (Some(Outcome::AgentEnded { end: crashed, tier: None, wip: None }), "gone"),
+        (Some(Outcome::AgentEnded { end: crashed, tier: None, program: None, wip: None }), "gone"),
         (None, "in time"),
     ];
     for (outcome, said) in ends {

@@ -307,7 +307,10 @@ fn a_stuck_goal_goes_on_from_the_files_it_has() {
         reflection: Reflection { requires_user_intervention: true, ..samples::reflection(10) },
         tree: None,
     };
-    crate::kit::end(&mut history, Outcome::AgentEnded { end, tier: None, wip: Some(samples::commit(50)) });
+    crate::kit::end(
+        &mut history,
+        Outcome::AgentEnded { end, tier: None, program: None, wip: Some(samples::commit(50)) },
+    );
     history.decide("ada", Decision::Suggest { text: "the key is in .env".to_owned() }).unwrap();
     let Some(Effect::RunAgent(task)) = history.run.open_effects.values().next() else { panic!() };
     assert_eq!(task.at, samples::commit(50));

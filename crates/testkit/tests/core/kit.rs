@@ -33,7 +33,7 @@ pub(crate) fn end(history: &mut History, outcome: Outcome) {
 }
 
 pub(crate) fn agent(history: &mut History, end_: AgentEnd) {
-    end(history, Outcome::AgentEnded { end: end_, tier: None, wip: None });
+    end(history, Outcome::AgentEnded { end: end_, tier: None, program: None, wip: None });
 }
 
 /// Ends effects well until the run stands at a place, as the transition table names it.

@@ -14,7 +14,7 @@ fn blocked() -> History {
     until(&mut history, "implementation");
     let findings = vec![samples::finding("src/login.rs"), samples::finding("src/other.rs")];
     let outcome = AgentEnd::HoldsSecrets { findings };
-    end(&mut history, Outcome::AgentEnded { end: outcome, tier: None, wip: Some(samples::commit(77)) });
+    end(&mut history, Outcome::AgentEnded { end: outcome, tier: None, program: None, wip: Some(samples::commit(77)) });
     history
 }
 

@@ -112,7 +112,7 @@ async fn act(job: &Job, task: &AgentTask) -> Outcome {
         (_, _, Some(kind)) => submitted(task, kind, 'b', None),
         (_, _, None) => AgentEnd::Crashed { reason: "there is nothing to make".to_owned() },
     };
-    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), wip: None }
+    Outcome::AgentEnded { end, tier: Some("sandboxed".to_owned()), program: None, wip: None }
 }
 
 fn submitted(task: &AgentTask, kind: ArtifactKind, at: char, review: Option<Review>) -> AgentEnd {
