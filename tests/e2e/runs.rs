@@ -126,6 +126,26 @@ async fn history_that_was_edited_and_chained_anew_does_not_fit_its_record_in_git
 }
 
 #[tokio::test]
+async fn a_merge_of_another_tree_than_the_validated_one_is_found() {
+    let world = World::new(&story("mkdir notes && echo x > notes/x")).unwrap();
+    let product = start(&world).await;
+    let run = product.run(None, &body(&world, "Leave a note")).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    let view = product.until(id, |view| view["completedAt"].is_string()).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    product.stop().await.unwrap();
+    assert!(verify(&world).await.contains("0 violations"));
+    // The log says that the base was what every gate passed for.
+    let base = world.git(&["rev-parse", "main~1"]).unwrap();
+    let database = rusqlite::Connection::open(world.home().join("holdpoint.db")).unwrap();
+    let edit = "UPDATE workflow_events SET payload = json_set(payload, '$.validated', ?1) WHERE type = 'BRANCH_MERGED'";
+    assert_eq!(database.execute(edit, [&base]).unwrap(), 1);
+    drop(database);
+    let found = verify(&world).await;
+    assert!(found.contains("was merged with changes that were not validated") && found.contains("notes/x"), "{found}");
+}
+
+#[tokio::test]
 async fn a_hostile_workspace_runs_no_code_outside_and_changes_nothing_outside() {
     let attack = "mkdir -p notes && echo x > notes/a.txt
         rm -rf .git && git init -q . && git config core.fsmonitor 'touch /tmp/canary-fsmonitor-HP; false'

@@ -1,5 +1,7 @@
 //! `verify`: the invariant checker over the real log, and over what lies on the disk. Only reads.
 
+mod landed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -60,6 +62,8 @@ fn look(session: &Session, database: &std::path::Path) -> Result<Findings, Store
             if let Some(commit) = record_of(&log) {
                 records.entry(row.project.clone()).or_default().push((row.id.clone(), commit.clone()));
             }
+            let unvalidated = landed::unvalidated(Path::new(&row.project), &row.id, &log);
+            findings.found.extend(unvalidated.map(|found| format!("{found} (rule 7)")));
             let mut broken = check_log(&row.id, &log);
             if let Some(from) = &row.forked_from {
                 broken.extend(check_fork(&log, &store.events(&from.run, 0)?));
