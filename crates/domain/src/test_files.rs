@@ -36,19 +36,55 @@ fn is_test_name(name: &str, path: &str) -> bool {
 const INTERPRETERS: &[&str] =
     &["sh", "bash", "dash", "zsh", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "source", "."];
 
-/// Whether a shell command runs this file: `./check`, `sh checks/run.sh`. A file that it only reads is none.
+/// Whether a shell command runs this file: `./check`, `sh checks/run.sh`, `sh -c "ci/lint"`. A file that it only reads is
+/// none.
 fn runs_file(command: &str, path: &str) -> bool {
-    let parts = command.split(['\n', ';', '&', '|', '(', ')', '"', '\'', '`']);
-    parts.filter_map(script).any(|script| script.strip_prefix("./").unwrap_or(script) == path)
+    simple_commands(command).iter().any(|words| {
+        let mut words =
+            words.iter().skip_while(|word| word.contains('=') || matches!(word.as_str(), "exec" | "env" | "time"));
+        let Some(program) = words.next() else { return false };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        if !INTERPRETERS.contains(&name) {
+            return is_same(program, path);
+        }
+        let options: Vec<&String> = words.clone().take_while(|word| word.starts_with('-')).collect();
+        let Some(script) = words.nth(options.len()) else { return false };
+        let is_text = options.iter().any(|option| option.ends_with('c') && !option.starts_with("--"));
+        // The text is shorter than the command, so this ends.
+        if is_text { runs_file(script, path) } else { is_same(script, path) }
+    })
 }
 
-/// The file that one simple command runs.
-fn script(command: &str) -> Option<&str> {
-    let mut words =
-        command.split_whitespace().skip_while(|word| word.contains('=') || matches!(*word, "exec" | "env" | "time"));
-    let program = words.next()?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if INTERPRETERS.contains(&name) { words.find(|word| !word.starts_with('-')) } else { Some(program) }
+fn is_same(word: &str, path: &str) -> bool {
+    word.strip_prefix("./").unwrap_or(word) == path
+}
+
+/// The words of each command in a shell text, without their quotes.
+fn simple_commands(text: &str) -> Vec<Vec<String>> {
+    let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
+    let mut quote = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (Some('\''), _) => word.get_or_insert_default().push(letter),
+            (_, '\\') => word.get_or_insert_default().extend(letters.next()),
+            (Some(_), _) => word.get_or_insert_default().push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (None, '\n' | ';' | '&' | '|' | '(' | ')' | '`') => {
+                words.extend(word.take());
+                commands.push(std::mem::take(&mut words));
+            }
+            (None, _) if letter.is_whitespace() => words.extend(word.take()),
+            (None, _) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    commands.push(words);
+    commands
 }
 
 #[cfg(test)]
@@ -93,6 +129,12 @@ mod tests {
         assert!(is_test_file("ci/lint", &commands));
         assert!(!is_test_file("run.sh", &commands));
         assert!(is_test_file("check.py", &["CI=1 python3 -u ./check.py --all"]));
-        assert!(!is_test_file("README.md", &["grep -q everybody README.md && test -f README.md"]));
+        assert!(is_test_file("my check", &["env A=b './my check' now"]));
+        assert!(is_test_file("ci/lint", &["bash -ec 'set -u; ci/lint \"$@\"'"]));
+        for command in
+            ["grep -q everybody README.md && test -f README.md", "grep -q 'for everybody' README.md", "sh", ""]
+        {
+            assert!(!is_test_file("README.md", &[command]), "{command}");
+        }
     }
 }
