@@ -136,7 +136,10 @@ pub async fn go_on(product: &Product, run: &str, seen: &mut Seen) -> Result<Opti
         };
         let (status, body) = product.decide(&view, &json!({"decision": decision})).await?;
         ensure!(matches!(status, 200..=299 | 409), "`{decision}` was refused with {status}: {body}");
-        seen.decided.insert(hold_name(&view));
+        // What could not be read in that moment is shown again, and decided on again.
+        if body["code"] != "content_unavailable" {
+            seen.decided.insert(hold_name(&view));
+        }
     }
 }
 

@@ -306,6 +306,10 @@ pub(super) async fn check_content(app: &App, run: &Run, hold: HoldId, decision: 
 
 /// Refuses when not every changed file of a commit can be read.
 pub(super) async fn check_readable(app: &App, run: &Run, commit: &CommitId) -> Result<(), Failure> {
+    // A git that was killed or found no memory says nothing about the content.
+    if app.shelf.changes(run, commit).await.is_ok() {
+        return Ok(());
+    }
     let Err(error) = app.shelf.changes(run, commit).await else { return Ok(()) };
     let message = format!("a part of what would be approved cannot be shown, so nothing was decided: {error}");
     let hint = error.hint.unwrap_or_else(|| {
