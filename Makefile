@@ -41,14 +41,14 @@ sandbox: setup ## Escapes from inside each tier of the sandbox, and its limits: 
 	$(CARGO) build --locked --package runner --examples
 	$(CARGO) nextest run --locked --package runner --test attempts --no-capture -E 'test(escapes::) | test(walls::) | test(exhaustion::)'
 
-faults: setup ## Let every git call, then system calls on every file of the data directory, fail once; PLAYBOOK=task STEP=5 CALLS=200 for a part
+faults: setup ## Let every git call, then system calls on every file of the data directory, fail once; PLAYBOOK=task STEP=5 CALLS=200 FROM=3 JOBS=4 for a part
 	$(CARGO) build --locked --package holdpoint --package tests --bins
-	target/debug/faults $(or $(PLAYBOOK),all) $(or $(STEP),1)
-	target/debug/disk-faults $(or $(PLAYBOOK),all) $(or $(CALLS),400)
+	target/debug/faults $(or $(PLAYBOOK),all) $(or $(STEP),1) $(or $(FROM),1) $(or $(JOBS),2)
+	target/debug/disk-faults $(or $(PLAYBOOK),all) $(or $(CALLS),400) $(or $(FROM),1) $(or $(JOBS),2)
 
-powercut: setup ## Cut the power at every boundary and at random instants of a project's first run (root, loop devices); CUTS=100
+powercut: setup ## Cut the power at every boundary and at random instants of a project's first run (root, loop devices); CUTS=100 STEP=1 JOBS=2
 	$(CARGO) build --locked --package holdpoint
-	$(CARGO) run --locked --package tests --bin powercut -- $(or $(CUTS),100) $(or $(STEP),1)
+	$(CARGO) run --locked --package tests --bin powercut -- $(or $(CUTS),100) $(or $(STEP),1) $(or $(JOBS),2)
 
 search: ## Every state of every built-in playbook, with the figures
 	$(CARGO) run --locked --package testkit --bin search

@@ -198,8 +198,8 @@ impl StandIn {
 
     /// One call fails once.
     pub fn fail_at(&self, fault: Fault) -> Result<()> {
-        // Of both ways to fail each call meets one, by its number.
-        let how = match (fault.when, fault.call % 2) {
+        // Each call meets one of the two failures; the choice does not follow the step of a sample.
+        let how = match (fault.when, mixed(fault.call) % 2) {
             (When::Before, 0) => "before-killed",
             (When::Before, _) => "before-memory",
             (When::After, 0) => "after-killed",
@@ -254,6 +254,19 @@ impl StandIn {
     }
 }
 
+/// A number that looks random and is the same each time: a sample of every n-th call meets all kinds of failure.
+#[must_use]
+pub fn mixed(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
+}
+
+/// The n-th argument of a loop's command line, a number above zero.
+pub fn argument(nth: usize, otherwise: usize) -> Result<usize> {
+    let number = std::env::args().nth(nth).map_or(Ok(otherwise), |text| text.parse::<usize>())?;
+    ensure!(number > 0, "argument {nth} must be above zero");
+    Ok(number)
+}
+
 /// How often which end was met.
 #[derive(Debug, Default)]
 pub struct Count {
@@ -295,6 +308,14 @@ impl Count {
             }
         }
         lines
+    }
+
+    /// Prints where a long loop stands, every 50 faults.
+    #[expect(clippy::print_stderr, reason = "the report of the loops")]
+    pub fn print_progress(&self) {
+        if self.faults.is_multiple_of(50) {
+            eprintln!("so far: {self}");
+        }
     }
 
     /// Adds what another count has.

@@ -1,33 +1,35 @@
 //! `make faults`: every built-in playbook, with each of its git calls failing once, before and after it has done its
-//! work. `faults [PLAYBOOK] [STEP]` plays one playbook, or only every so many-th call.
+//! work. `faults [PLAYBOOK] [STEP] [FROM] [JOBS]` plays one playbook, only every `STEP`-th call from `FROM` on, or
+//! `JOBS` runs at once.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the program's output is its report")]
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use tests::faults::{Count, Fault, When, play};
+use futures_util::StreamExt as _;
+use tests::faults::{Count, Fault, When, argument, play};
 use tests::stories::PLAYBOOKS;
 
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let only = std::env::args().nth(1).filter(|name| name != "all");
-    let step: usize = std::env::args().nth(2).map_or(Ok(1), |step| step.parse())?;
+    let (step, from, jobs) = (argument(2, 1)?, argument(3, 1)?, argument(4, 2)?);
     let mut sum = Count::default();
     for playbook in PLAYBOOKS.into_iter().filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
         let reference = play(playbook, None).await?;
         println!("{playbook}: {} git calls, {} model calls", reference.calls.len(), reference.paid);
-        let calls = (1..=reference.calls.len() as u64).step_by(step);
-        let faults: Vec<Fault> =
-            calls.flat_map(|call| [When::Before, When::After].map(|when| Fault { call, when })).collect();
+        let calls = (from..=reference.calls.len()).step_by(step).map(|call| call as u64);
+        let faults = calls.flat_map(|call| [When::Before, When::After].map(|when| Fault { call, when }));
+        let played =
+            futures_util::stream::iter(faults).map(|fault| async move { (fault, play(playbook, Some(fault)).await) });
+        let mut played = std::pin::pin!(played.buffer_unordered(jobs));
         let mut count = Count::default();
-        for pair in faults.chunks(2) {
-            let played = pair.iter().map(|fault| play(playbook, Some(*fault)));
-            for (fault, went) in pair.iter().zip(futures_util::future::join_all(played).await) {
-                let call = usize::try_from(fault.call - 1).ok().and_then(|index| reference.calls.get(index));
-                let call = call.map_or("?", String::as_str);
-                let place = format!("{playbook}, call {} ({call}), {:?}", fault.call, fault.when);
-                count.add(&reference, &place, went).iter().for_each(|line| eprintln!("{line}"));
-            }
+        while let Some((fault, went)) = played.next().await {
+            let call = usize::try_from(fault.call - 1).ok().and_then(|index| reference.calls.get(index));
+            let place =
+                format!("{playbook}, call {} ({}), {:?}", fault.call, call.map_or("?", String::as_str), fault.when);
+            count.add(&reference, &place, went).iter().for_each(|line| eprintln!("{line}"));
+            count.print_progress();
         }
         println!("{playbook}: {count}");
         sum.include(&count);
