@@ -33,6 +33,23 @@ async fn a_git_call_that_fails_once_costs_nobody_anything() {
     }
 }
 
+#[tokio::test]
+async fn locks_that_a_killed_git_left_in_the_users_repository_stop_no_run() {
+    let reference = play("autonomous", None).await.unwrap();
+    let moves =
+        reference.calls.iter().enumerate().filter(|(_, call)| {
+            call.starts_with("update-ref --no-deref -m holdpoint: ") && call.contains(" refs/heads/")
+        });
+    let moves: Vec<u64> = moves.map(|(index, _)| u64::try_from(index + 1).unwrap()).collect();
+    assert!(moves.len() >= 2, "the run's branch and the base are moved: {:?}", reference.calls);
+    for call in moves {
+        let went = play("autonomous", Some(Fault { call, when: When::Locked })).await.unwrap();
+        let place = &reference.calls[usize::try_from(call).unwrap() - 1];
+        assert_eq!((went.held, went.problem), (0, None), "{place}");
+        assert_eq!((went.paid, went.files), (reference.paid, reference.files.clone()), "{place}");
+    }
+}
+
 /// A run that is stuck because what its implementer wrote could not be committed; then git is well again, and a person
 /// says `retry`.
 async fn retried(decision: serde_json::Value) -> (World, serde_json::Value) {

@@ -29,6 +29,9 @@ pub async fn play(playbook: &str, fault: Option<(u64, Failure)>) -> Result<Went>
 async fn play_it(playbook: &str, fault: Option<(u64, Failure)>) -> Result<Went> {
     let story = stories::of(playbook)?;
     let world = World::new(&story.script)?;
+    if story.has_remote {
+        world.add_remote()?;
+    }
     let log = world.outside().join("calls");
     let product = start(&world, fault, &log).await.ok();
     let mut server = Server { world: &world, product, restarts: 0 };

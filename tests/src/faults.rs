@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::product::Product;
 use crate::stories;
-use crate::world::World;
+use crate::world::{World, git};
 
 /// How often a person says `retry` before a run counts as not recovered.
 const RETRIES: u32 = 3;
@@ -23,6 +23,8 @@ pub enum When {
     Before,
     /// All was done, and the caller is told that nothing was.
     After,
+    /// Killed while it held the lock of a reference.
+    Locked,
 }
 
 /// Which call fails.
@@ -62,6 +64,9 @@ pub async fn play(playbook: &str, fault: Option<Fault>) -> Result<Went> {
 async fn play_it(playbook: &str, fault: Option<Fault>) -> Result<Went> {
     let story = stories::of(playbook)?;
     let world = World::new(&story.script)?;
+    if story.has_remote {
+        world.add_remote()?;
+    }
     let stand_in = StandIn::new(&world)?;
     if let Some(fault) = fault {
         stand_in.fail_at(fault)?;
@@ -161,6 +166,14 @@ pub(crate) fn files(world: &World, branch: &str) -> Result<BTreeMap<String, Stri
             files.insert(format!("{name}: {path}"), world.git(&["show", &format!("{reference}:{path}")])?);
         }
     }
+    if world.remote().is_dir() {
+        // The branch's name differs from run to run; how many there are and what they hold does not.
+        for (nth, branch) in git(&world.remote(), &["for-each-ref", "--format=%(refname)"])?.lines().enumerate() {
+            let paths = git(&world.remote(), &["ls-tree", "-r", "--name-only", branch])?;
+            let paths: Vec<&str> = paths.lines().filter(|path| !path.starts_with(".autonomous/")).collect();
+            files.insert(format!("remote branch {nth}"), paths.join(" "));
+        }
+    }
     files.insert("checkout".to_owned(), world.git(&["status", "--porcelain"])?);
     files.insert("locks".to_owned(), locks(&world.repository().join(".git"))?.join(" "));
     Ok(files)
@@ -184,6 +197,18 @@ pub struct StandIn {
     folder: PathBuf,
 }
 
+impl Fault {
+    /// How this call can fail.
+    pub fn of(number: u64, call: &str) -> Vec<Self> {
+        let mut ways = vec![When::Before, When::After];
+        // Where `$5` in the stand-in is the reference.
+        if call.starts_with("update-ref --no-deref -m ") {
+            ways.push(When::Locked);
+        }
+        ways.into_iter().map(|when| Self { call: number, when }).collect()
+    }
+}
+
 impl StandIn {
     /// Puts it beside the world.
     pub fn new(world: &World) -> Result<Self> {
@@ -204,6 +229,7 @@ impl StandIn {
             (When::Before, _) => "before-memory",
             (When::After, 0) => "after-killed",
             (When::After, _) => "after-again",
+            (When::Locked, _) => "locked-killed",
         };
         Ok(std::fs::write(self.folder.join(format!("at-{}", fault.call)), how)?)
     }
@@ -244,6 +270,7 @@ impl StandIn {
              before-killed) kill -9 $$ ;;\n\
              before-memory) echo 'fatal: Out of memory, malloc failed (tried to allocate 1 bytes)' >&2; exit 128 ;;\n\
              after-killed) {real} \"$@\"; kill -9 $$ ;;\n\
+             locked-killed) mkdir -p \"$GIT_DIR/$(dirname \"$5\")\"; : >\"$GIT_DIR/$5.lock\"; kill -9 $$ ;;\n\
              after-again) {real} \"$@\"; echo 'error: cannot fork: Resource temporarily unavailable' >&2; exit 128 ;;\n\
              strange) echo 'fatal: something is strange' >&2; exit 128 ;;\n\
              esac\n\

@@ -3,8 +3,10 @@
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
-/// Playbooks that a person can start.
-pub const PLAYBOOKS: [&str; 5] = ["autonomous", "staged", "task", "goal", "team"];
+/// What the fault loops play: every playbook, and a run whose branch is pushed to a remote.
+pub const STORIES: [&str; 6] = ["autonomous", "staged", "task", "goal", "team", PUSHED];
+
+const PUSHED: &str = "pushed";
 
 /// What the model says, and what is asked for.
 pub struct Story {
@@ -12,10 +14,14 @@ pub struct Story {
     pub script: String,
     /// The request, without its project.
     pub request: Value,
+    /// Whether the user's repository has a remote.
+    pub has_remote: bool,
 }
 
-/// The story of a playbook.
-pub fn of(playbook: &str) -> Result<Story> {
+/// The story of a playbook, or of [`STORIES`].
+pub fn of(name: &str) -> Result<Story> {
+    let has_remote = name == PUSHED;
+    let playbook = if has_remote { "autonomous" } else { name };
     let script = match playbook {
         "autonomous" => {
             let plan = "input = { title = \"Two words\", body = \"# Two words\\n\\n```mermaid\\nflowchart TD\\n  A --> B\\n```\\n\" }";
@@ -62,10 +68,10 @@ pub fn of(playbook: &str) -> Result<Story> {
         "playbook": playbook,
         "skipClarification": true,
         "models": {"*": "scripted/story"},
-        "autoMerge": true,
+        "autoMerge": !has_remote,
         "checks": [{"name": "there", "command": "true"}],
     });
-    Ok(Story { script, request })
+    Ok(Story { script, request, has_remote })
 }
 
 type Turn = (&'static str, &'static str);

@@ -81,6 +81,20 @@ impl World {
         &self.folder
     }
 
+    /// The bare repository that [`World::add_remote`] makes.
+    #[must_use]
+    pub fn remote(&self) -> PathBuf {
+        self.folder.join("remote.git")
+    }
+
+    /// Gives the user's repository an empty remote named `origin`.
+    pub fn add_remote(&self) -> Result<()> {
+        let remote = self.remote().display().to_string();
+        git(&self.folder, &["init", "--quiet", "--bare", &remote])?;
+        self.git(&["remote", "add", "origin", &remote])?;
+        Ok(())
+    }
+
     /// What git prints in the user's repository.
     pub fn git(&self, args: &[&str]) -> Result<String> {
         git(&self.repository(), args)

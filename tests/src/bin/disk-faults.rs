@@ -9,7 +9,7 @@ use anyhow::Result;
 use futures_util::StreamExt as _;
 use tests::disk_faults::play;
 use tests::faults::{Count, argument, mixed};
-use tests::stories::PLAYBOOKS;
+use tests::stories::STORIES;
 use tests::syscalls::Failure;
 
 #[tokio::main]
@@ -17,7 +17,7 @@ async fn main() -> Result<ExitCode> {
     let only = std::env::args().nth(1).filter(|name| name != "all");
     let (most, from, jobs) = (argument(2, usize::MAX)?, argument(3, 1)?, argument(4, 2)?);
     let mut sum = Count::default();
-    for playbook in PLAYBOOKS.into_iter().filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
+    for playbook in STORIES.into_iter().filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
         let reference = play(playbook, None).await?;
         println!("{playbook}: {} system calls, {} model calls", reference.calls.len(), reference.paid);
         let step = reference.calls.len().div_ceil(most).max(1);

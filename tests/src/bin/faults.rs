@@ -1,25 +1,25 @@
-//! `make faults`: every built-in playbook, with each of its git calls failing once, before and after it has done its
-//! work. `faults [PLAYBOOK] [STEP] [FROM] [JOBS]` plays one playbook, only every `STEP`-th call from `FROM` on, or
-//! `JOBS` runs at once.
+//! `make faults`: every built-in playbook, and a run that is pushed, with each of its git calls failing once, before and
+//! after it has done its work, and while it holds a reference's lock. `faults [PLAYBOOK|pushed] [STEP] [FROM] [JOBS]` plays one of them, only every `STEP`-th call
+//! from `FROM` on, or `JOBS` runs at once.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the program's output is its report")]
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use futures_util::StreamExt as _;
-use tests::faults::{Count, Fault, When, argument, play};
-use tests::stories::PLAYBOOKS;
+use tests::faults::{Count, Fault, argument, play};
+use tests::stories::STORIES;
 
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let only = std::env::args().nth(1).filter(|name| name != "all");
     let (step, from, jobs) = (argument(2, 1)?, argument(3, 1)?, argument(4, 2)?);
     let mut sum = Count::default();
-    for playbook in PLAYBOOKS.into_iter().filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
+    for playbook in STORIES.into_iter().filter(|name| only.as_deref().is_none_or(|only| only == *name)) {
         let reference = play(playbook, None).await?;
         println!("{playbook}: {} git calls, {} model calls", reference.calls.len(), reference.paid);
-        let calls = (from..=reference.calls.len()).step_by(step).map(|call| call as u64);
-        let faults = calls.flat_map(|call| [When::Before, When::After].map(|when| Fault { call, when }));
+        let numbers = (from..=reference.calls.len()).step_by(step);
+        let faults = numbers.flat_map(|number| Fault::of(number as u64, &reference.calls[number - 1]));
         let played =
             futures_util::stream::iter(faults).map(|fault| async move { (fault, play(playbook, Some(fault)).await) });
         let mut played = std::pin::pin!(played.buffer_unordered(jobs));

@@ -1,5 +1,5 @@
 //! Locks that a killed git left in the private repository. They are ours: no other program knows the repository, so that
-//! one is stale when no process works on references there. Never looks at the user's repository.
+//! one is stale when no process works on references there. For the user's repository see `unfinished_move`.
 
 use std::fs;
 use std::io;
@@ -40,12 +40,12 @@ pub(crate) fn remove_stale_locks(dir: &Path) -> Result<(), GitError> {
     }
     let _alone = alone();
     for _ in 0..LOOKS {
-        if !somebody_works_on(dir) {
+        if !at_work_on(dir) {
             break;
         }
         rest(MOMENT);
     }
-    if somebody_works_on(dir) {
+    if at_work_on(dir) {
         return Err(GitError::RefLocked { reference: dir.display().to_string() });
     }
     for lock in locks_in(dir).map_err(failed)? {
@@ -82,7 +82,7 @@ fn remove(lock: &Path) -> io::Result<()> {
 
 /// Whether any process of this machine is a git on this repository that may hold a lock. Every call of ours names its
 /// repository in the environment, also one whose server was killed.
-fn somebody_works_on(dir: &Path) -> bool {
+pub(crate) fn at_work_on(dir: &Path) -> bool {
     let wanted = [b"GIT_DIR=", dir.as_os_str().as_encoded_bytes()].concat();
     let Ok(processes) = fs::read_dir("/proc") else { return false };
     processes.flatten().any(|process| {

@@ -29,6 +29,7 @@ mod rescue;
 mod run;
 mod standing;
 mod sync;
+mod unfinished_move;
 mod upkeep;
 mod user_repo;
 mod walk;

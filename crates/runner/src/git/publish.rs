@@ -7,6 +7,7 @@ use super::checkout::{Checkout, checkouts_of};
 use super::commit::RUN_TRAILER;
 use super::private_repo::compare_and_swap;
 use super::run::Call;
+use super::unfinished_move::Move;
 use super::{BranchName, CommitId, GitError, PrivateRepo, UserRepo};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +103,17 @@ pub(crate) fn move_branch(
             Err(not_moved) => return Ok(not_moved),
         },
     };
-    let swapped = compare_and_swap(Call::at(user.common_dir()), user.common_dir(), &branch.full(), new, old, reason);
+    let noted = Move::begin(private, user, &branch.full(), new)?;
+    let swap = |call| compare_and_swap(call, user.common_dir(), &branch.full(), new, old, reason);
+    // A lock that a killed git left is not worth the whole wait; one that a person's git holds is.
+    let mut swapped = swap(Call::at(user.common_dir()).pin("core.filesRefLockTimeout", "1000"));
+    if matches!(swapped, Err(GitError::RefLocked { .. })) {
+        noted.remove_left_locks()?;
+        swapped = swap(Call::at(user.common_dir()));
+    }
+    if matches!(swapped, Ok(()) | Err(GitError::Moved { .. } | GitError::RefLocked { .. })) {
+        noted.end()?;
+    }
     if let Err(error) = swapped {
         for checkout in &checkouts {
             checkout.unlock()?;
