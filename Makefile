@@ -7,7 +7,7 @@ YES ?=
 DASHBOARD := apps/web/dist/index.html
 DASHBOARD_SOURCES := $(shell find apps/web/src apps/web/public -type f) $(addprefix apps/web/,index.html package-lock.json tsconfig.json vite.config.ts)
 
-.PHONY: help hostile demo test check crash faults powercut bench search setup sim fmt bench-live bench-web bench-index bench-broker sandbox mcp-conformance agents fuzz web web-test security-test api-test
+.PHONY: help hostile demo test check crash faults powercut bench search setup sim fmt bench-live bench-web bench-index bench-broker sandbox mcp-conformance agents fuzz web web-test security-test api-test audit
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -101,6 +101,9 @@ security-test: setup web ## Hostile pages and hostile text against the dashboard
 
 api-test: ## Every route against the API's own document, with made-up requests (schemathesis from PyPI); EXAMPLES=50 each
 	@.ci/api-test
+
+audit: ## Known vulnerabilities of locked crates and npm packages; says what could not be looked at (npm, cargo-deny or cargo-audit)
+	@.ci/audit
 
 fuzz: ## Every decoder under a fuzzer (nightly compiler, cargo-fuzz); SECONDS=60 for each, TARGETS="claude codex" only these
 	@SECONDS_EACH=$(or $(SECONDS),60) TARGETS="$(TARGETS)" .ci/fuzz

@@ -20,6 +20,7 @@ mod own_agent;
 mod programs;
 mod pulls;
 mod runs;
+mod supply_chain;
 mod taint;
 mod tasks;
 mod teams;
