@@ -11,7 +11,7 @@ use wire::Fault;
 
 use crate::channels::Channels;
 use crate::config::Setup;
-use crate::gate::{Given, TokenFile};
+use crate::gate::{Given, TokenFile, TokenUnreadable};
 use crate::idle::Door;
 use crate::ledger::Ledger;
 use crate::metrics::Tally;
@@ -151,40 +151,54 @@ impl App {
 
     /// Who comes with this; nobody where it is no token and no session of ours. Looked up anew each time, so that what
     /// was taken back stops working at once.
-    pub(crate) fn caller(&self, given: &Given) -> Option<Caller> {
-        let owner = |scope| Some(Caller { name: Arc::clone(&self.user), scope });
+    ///
+    /// # Errors
+    /// When a token file cannot be read that decides about it. A user's own token needs none of them.
+    pub(crate) fn caller(&self, given: &Given) -> Result<Option<Caller>, TokenUnreadable> {
         match given {
-            Given::Token(text) if self.token.admits(text) => owner(Scope::Owner),
-            Given::Token(text) if self.agent_token.admits(text) => owner(Scope::Agent),
-            Given::Token(text) => {
-                let (name, role) = self.people.with_token(text)?;
-                Some(Caller { name: name.into(), scope: Scope::User(role) })
-            }
-            Given::Session(secret) => self.caller_of(&self.people.session(secret, Timestamp::now())?),
+            Given::Token(text) => self.caller_with_token(text),
+            Given::Session(secret) => match self.people.session(secret, Timestamp::now()) {
+                Some(holder) => self.caller_of(&holder),
+                None => Ok(None),
+            },
+        }
+    }
+
+    fn caller_with_token(&self, text: &str) -> Result<Option<Caller>, TokenUnreadable> {
+        if let Some((name, role)) = self.people.with_token(text) {
+            return Ok(Some(Caller { name: name.into(), scope: Scope::User(role) }));
+        }
+        let owner = |scope| Ok(Some(Caller { name: Arc::clone(&self.user), scope }));
+        let (owners, agents) = (self.token.admits(text), self.agent_token.admits(text));
+        match (owners, agents) {
+            (Ok(true), _) => owner(Scope::Owner),
+            (_, Ok(true)) => owner(Scope::Agent),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(false), Ok(false)) => Ok(None),
         }
     }
 
     /// Who a login is for, if it is still good for anybody.
-    pub(crate) fn caller_of(&self, holder: &Holder) -> Option<Caller> {
+    pub(crate) fn caller_of(&self, holder: &Holder) -> Result<Option<Caller>, TokenUnreadable> {
         match holder {
             // Who replaces the owner's token ends what was done with it.
             Holder::Owner(mark) => {
-                let same = self.token.mark().as_ref() == Some(mark);
-                same.then(|| Caller { name: Arc::clone(&self.user), scope: Scope::Owner })
+                let same = self.token.mark()?.as_ref() == Some(mark);
+                Ok(same.then(|| Caller { name: Arc::clone(&self.user), scope: Scope::Owner }))
             }
             Holder::User(name) => {
-                let role = self.people.role(name)?;
-                Some(Caller { name: name.as_str().into(), scope: Scope::User(role) })
+                let role = self.people.role(name);
+                Ok(role.map(|role| Caller { name: name.as_str().into(), scope: Scope::User(role) }))
             }
         }
     }
 
     /// The login of a user, as far as the caller may let them in: the owner only by the owner's own token.
-    pub(crate) fn holder(&self, user: &str, caller: &Caller) -> Option<Holder> {
+    pub(crate) fn holder(&self, user: &str, caller: &Caller) -> Result<Option<Holder>, TokenUnreadable> {
         if *self.user == *user {
-            return self.token.mark().filter(|_| caller.scope == Scope::Owner).map(Holder::Owner);
+            return Ok(self.token.mark()?.filter(|_| caller.scope == Scope::Owner).map(Holder::Owner));
         }
-        self.people.role(user).map(|_| Holder::User(user.to_owned()))
+        Ok(self.people.role(user).map(|_| Holder::User(user.to_owned())))
     }
 
     /// Reads from the store on a thread that may block.

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use domain::Actor;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use wire::Fault;
+use wire::{Fault, Problem};
 
 use crate::App;
 use crate::connections::Peer;
@@ -46,19 +46,52 @@ impl TokenFile {
     }
 
     /// The token's mark, by which it is seen that it was replaced.
-    pub(crate) fn mark(&self) -> Option<Mark> {
-        let token = std::fs::read(&self.path).ok()?;
-        Some(token.trim_ascii()).filter(|token| !token.is_empty()).map(Mark::of)
+    pub(crate) fn mark(&self) -> Result<Option<Mark>, TokenUnreadable> {
+        let token = self.read()?;
+        Ok(Some(token.trim_ascii()).filter(|token| !token.is_empty()).map(Mark::of))
     }
 
     /// Whether a text is the token. Takes the same time for every wrong one.
-    #[must_use]
-    pub fn admits(&self, given: &str) -> bool {
-        // 64 bytes that are in the page cache: not worth another thread.
-        let Ok(token) = std::fs::read(&self.path) else { return false };
+    ///
+    /// # Errors
+    /// When the file cannot be read: then the text is neither right nor wrong.
+    pub fn admits(&self, given: &str) -> Result<bool, TokenUnreadable> {
+        let token = self.read()?;
         let token = token.trim_ascii();
         let same = Sha256::digest(token).ct_eq(&Sha256::digest(given.as_bytes()));
-        !token.is_empty() && bool::from(same)
+        Ok(!token.is_empty() && bool::from(same))
+    }
+
+    fn read(&self) -> Result<Vec<u8>, TokenUnreadable> {
+        // 64 bytes that are in the page cache: not worth another thread.
+        std::fs::read(&self.path).map_err(|source| TokenUnreadable { path: self.path.clone(), source })
+    }
+}
+
+/// A token file that cannot be read: no caller can be authenticated.
+#[derive(Debug, thiserror::Error)]
+#[error("the token file `{}` cannot be read: {source}", path.display())]
+pub struct TokenUnreadable {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl TokenUnreadable {
+    /// The error as every interface shows it.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let hint = match self.source.kind() {
+            std::io::ErrorKind::NotFound => "start the server again: it makes a new token",
+            std::io::ErrorKind::PermissionDenied => {
+                "give the file back to the user that runs the server, with mode 0600, or delete it and start the server \
+                 again, which makes a new token"
+            }
+            _ => {
+                "ask again; if it stays so, look at the system's log for disk errors, or delete the file and start the \
+                 server again, which makes a new token"
+            }
+        };
+        Problem { code: "token_unreadable".to_owned(), message: self.to_string(), hint: hint.to_owned(), field: None }
     }
 }
 
@@ -206,7 +239,7 @@ fn check_caller(app: &App, headers: &HeaderMap) -> Result<(Given, Caller), Failu
         Given::Token(_) => "the token is wrong",
         Given::Session(_) => "the login has ended",
     };
-    let caller = app.caller(&given).ok_or_else(|| refuse(message))?;
+    let caller = app.caller(&given)?.ok_or_else(|| refuse(message))?;
     Ok((given, caller))
 }
 

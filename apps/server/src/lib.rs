@@ -43,7 +43,7 @@ pub use app::{App, AppParts, LiveLimits};
 pub use checkup::{findings, good};
 pub use config::{AgentsToken, Defaults, SettingsError, Setup, Told};
 pub use connections::{ConnectionLimits, accept};
-pub use gate::TokenFile;
+pub use gate::{TokenFile, TokenUnreadable};
 pub use home::{Home, HomeError};
 pub use http::{openapi, router};
 pub use notify::{Desktop, Notify, Patience, Topic, Webhook};

@@ -278,8 +278,9 @@ impl Watch {
     /// Whoever watches may still do so.
     fn check(&self) -> Result<(), Leave> {
         match self.app.caller(&self.token) {
-            Some(_) => Ok(()),
-            None => Err(Leave::Say(close_code::POLICY, "the token or login was taken back")),
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err(Leave::Say(close_code::POLICY, "the token or login was taken back")),
+            Err(_) => Err(Leave::Say(close_code::AGAIN, "the token file cannot be read")),
         }
     }
 

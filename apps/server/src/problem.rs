@@ -7,6 +7,7 @@ use domain::{NoWayOut, Rejection, TaskRefusal};
 use engine::{Refusal, StoreError};
 use wire::{Fault, Problem};
 
+use crate::gate::TokenUnreadable;
 use crate::home::HomeError;
 
 /// A problem and whose fault it is.
@@ -83,6 +84,13 @@ impl From<HomeError> for Failure {
     fn from(error: HomeError) -> Self {
         let hint = "see whether the disk of the data directory is full or read-only; nothing was changed";
         Self::new(Fault::World, "home_unusable", error.to_string(), hint)
+    }
+}
+
+impl From<TokenUnreadable> for Failure {
+    fn from(error: TokenUnreadable) -> Self {
+        let failure = Self { status: Fault::World.status(), problem: Box::new(error.problem()), retry_after: None };
+        failure.retry_after(1)
     }
 }
 

@@ -66,8 +66,10 @@ fn router(session: Session, port: u16) -> Router {
 }
 
 async fn gate(State(token): State<Arc<TokenFile>>, request: Request, next: Next) -> Response {
-    if bearer(request.headers()).is_some_and(|given| token.admits(given)) {
-        return next.run(request).await;
+    match bearer(request.headers()).map(|given| token.admits(given)) {
+        Some(Ok(true)) => return next.run(request).await,
+        Some(Err(error)) => return (StatusCode::SERVICE_UNAVAILABLE, Json(error.problem())).into_response(),
+        Some(Ok(false)) | None => {}
     }
     let problem = Problem {
         code: "unauthorized".to_owned(),

@@ -170,7 +170,7 @@ async fn watch(app: App, given: Given, id: String, mut socket: WebSocket) -> Res
     let mut news = app.channels.news();
     let mut stale = true;
     loop {
-        if app.caller(&given).is_none() {
+        if !matches!(app.caller(&given), Ok(Some(_))) {
             return Err(Gone);
         }
         if std::mem::take(&mut stale) {

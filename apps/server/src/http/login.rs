@@ -27,7 +27,7 @@ pub(super) async fn code(
     Sent(wish): Sent<NewLoginCode>,
 ) -> Result<Json<LoginCodeView>, Failure> {
     let user = wish.user.unwrap_or_else(|| caller.name.to_string());
-    let holder = app.holder(&user, &caller).ok_or_else(|| {
+    let holder = app.holder(&user, &caller)?.ok_or_else(|| {
         let message = "there is no such user that you could let in";
         Failure::user("user", "no_such_user", message, "see `holdpoint user list` for the users there are")
     })?;
@@ -59,7 +59,7 @@ pub(super) async fn log_in(
         }
     })?;
     // Whoever was let in may have been revoked meanwhile.
-    let caller = app.caller_of(&holder).ok_or_else(unknown)?;
+    let caller = app.caller_of(&holder)?.ok_or_else(unknown)?;
     let secret = app.people.log_in(holder, Timestamp::now())?;
     Ok((set_cookie(&app, &secret, SESSION_LIFE.as_secs()), Json(me(&caller))))
 }

@@ -154,6 +154,27 @@ async fn a_replaced_token_stops_working_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_file_that_cannot_be_read_is_an_outage_and_lets_no_caller_in() {
+    let bench = Bench::start().await;
+    let get = |token: &str| bench.bare(Method::GET, "/api/runs").bearer_auth(token);
+    let path = bench.folder.path().join("token");
+    std::fs::remove_file(&path).unwrap();
+    check(get(TOKEN), 503, "token_unreadable").await;
+    check(get("0000"), 503, "token_unreadable").await;
+    // Unreadable for root too, who runs tests in containers.
+    std::fs::create_dir(&path).unwrap();
+    let (status, body) = answer(get(TOKEN)).await;
+    assert_eq!((status.as_u16(), &body["code"]), (503, &Value::from("token_unreadable")));
+    assert!(body["message"].as_str().unwrap().contains("token") && body["hint"].as_str().unwrap().contains("server"));
+    assert!(!body.to_string().contains(TOKEN));
+    check(bench.bare(Method::GET, "/api/runs"), 401, "unauthorized").await;
+    assert_eq!(bench.events_in_all().await, 0);
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, TOKEN).unwrap();
+    assert_eq!(answer(get(TOKEN)).await.0, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn health_is_open_and_says_only_ok_and_the_version() {
     let bench = Bench::start().await;
     let (status, body) = answer(bench.bare(Method::GET, "/healthz")).await;
