@@ -134,7 +134,11 @@ async fn open(
 
 /// A project whose remote is on the host, and in truth a bare repository beside it.
 fn project() -> (World, PathBuf) {
-    let world = World::new(STORY).unwrap();
+    project_with(STORY)
+}
+
+fn project_with(story: &str) -> (World, PathBuf) {
+    let world = World::new(story).unwrap();
     let bare = world.outside().join("remote.git");
     git(world.outside(), &["init", "--quiet", "--bare", "remote.git"]).unwrap();
     world.git(&["remote", "add", "origin", REMOTE]).unwrap();
@@ -246,4 +250,36 @@ async fn a_refused_pull_request_waits_with_the_reason_and_a_retry_opens_it() {
     assert_eq!(status, 200, "{answer}");
     product.until(id, |view| view["completedAt"].is_string()).await.unwrap();
     one_pull_request(&world, &bare, &host, product, id).await;
+}
+
+#[tokio::test]
+async fn a_pull_request_holds_no_secret_and_no_path_of_this_machine() {
+    // Looks like a key of AWS and is none; put together here, so that no scanner takes this file for a leak.
+    let vendors = ["AK", "IA", "Q7ZT2LW4XC3VB5NM"].concat();
+    // `GITHUB_TOKEN` as it stands in base64.
+    let wrapped = "Z2hwX2Etc2VjcmV0LXRoYXQtbXVzdC1ub3QtYmUta2VwdA==";
+    let story = STORY
+        .replace("title = \"A warm note\"", &format!("title = \"A note for {TOKEN}\""))
+        .replace("A note is there", &format!("A note is there, with {vendors}"))
+        .replace("It is warm", &format!("It is warm, see PATH/src and {wrapped}"));
+    let (world, _bare) = project_with(&story);
+    let path = world.repository().display().to_string();
+    let script = world.home().join("scripts/story.toml");
+    std::fs::write(&script, story.replace("PATH", &path)).unwrap();
+    let host = Host::start(Mood::Opens).await;
+    let product = start(&world, &host).await;
+    let mut body = body(&world);
+    body["createPr"] = json!(true);
+    body["request"] = json!(format!("{vendors} goes into the note\nas {path}/note.txt says"));
+    let run = product.run(None, &body).await.unwrap();
+    let view = product.until(run["id"].as_str().unwrap(), settled).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    let sent = host.pulls()[0].to_string();
+    for marked in ["A note for [redacted: GITHUB_TOKEN]", "[redacted: AWS", "<project>/src", "<project>/note.txt"] {
+        assert!(sent.contains(marked), "`{marked}` is not in {sent}");
+    }
+    for secret in [vendors.as_str(), TOKEN, wrapped, &path, &world.outside().display().to_string()] {
+        assert!(!sent.to_lowercase().contains(&secret.to_lowercase()), "`{secret}` is in {sent}");
+    }
+    product.stop().await.unwrap();
 }

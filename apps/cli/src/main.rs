@@ -11,6 +11,7 @@ mod failure;
 mod hidden;
 mod home;
 mod live;
+mod log_writer;
 mod mcp;
 mod report;
 mod screen;

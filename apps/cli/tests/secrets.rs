@@ -54,3 +54,20 @@ fn keys_in_the_servers_environment_are_closed_to_programs_of_the_same_user() {
     let set_up = |one: &serde_json::Value| one["name"] == "anthropic" && one["setUp"] == true;
     assert!(providers.iter().any(set_up), "{said}{}", String::from_utf8_lossy(&listed.stderr));
 }
+
+#[test]
+fn a_server_that_refuses_a_setting_quotes_no_key_that_stands_in_the_wrong_variable() {
+    let home = tempfile::tempdir().unwrap();
+    // Looks like a token of GitHub and is none; put together here, so that no scanner takes this file for a leak.
+    let token = ["gh", "p_q7Zt1Lw9Xc3Vb5Nm2Kj8Hg4Fd6Sa0Pr1Ty3u"].concat();
+    for (variable, key) in [("OPENAI_BASE_URL", token.as_str()), ("OPENAI_BASE_URL", "plain-words-as-a-key")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
+        command.args(["--json", "serve"]).env("HOLDPOINT_HOME", home.path()).env("HOLDPOINT_LOG", "trace");
+        command.env("OPENAI_API_KEY", key).env(variable, key).env_remove("ORCHESTRATOR_PORT");
+        let refused = command.output().unwrap();
+        let said = [refused.stdout, refused.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(!refused.status.success() && said.contains(variable), "{said}");
+        assert!(said.contains("[redacted: ") && !said.contains(key), "{said}");
+    }
+}

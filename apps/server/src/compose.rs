@@ -27,6 +27,7 @@ pub(crate) struct Wishes {
     pub(crate) agents: usize,
     pub(crate) user: String,
     pub(crate) place: Place,
+    pub(crate) secrets: ServerSecrets,
 }
 
 /// Opens the database and starts the engine. Blocks.
@@ -43,7 +44,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
         direct: wishes.setup.direct.clone(),
         isolation: wishes.setup.isolation.clone(),
         forge: wishes.forge,
-        secrets: own_secrets(&wishes.token, &wishes.agent_token, &wishes.setup),
+        secrets: own_secrets(wishes.secrets, &wishes.token, &wishes.agent_token, &wishes.setup),
         store: Arc::clone(&store),
         diary: DiarySink(Arc::new(move |page| scribe.keep(page))),
     });
@@ -73,8 +74,7 @@ pub(crate) fn compose(home: &Home, wishes: Wishes) -> Result<App, StoreError> {
 }
 
 /// What the server holds for itself. A token file that cannot be read is told of where it is used.
-fn own_secrets(token: &Path, agent_token: &Path, setup: &Setup) -> ServerSecrets {
-    let mut secrets = ServerSecrets::default();
+fn own_secrets(secrets: ServerSecrets, token: &Path, agent_token: &Path, setup: &Setup) -> ServerSecrets {
     for (name, path) in [("the token of this server", token), ("the token of agents (mcp-token)", agent_token)] {
         if let Ok(text) = std::fs::read_to_string(path) {
             secrets.add(name, &text);

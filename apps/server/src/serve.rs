@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use engine::{StoreError, Writer};
 use jiff::{SignedDuration, Timestamp};
+use runner::ServerSecrets;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
@@ -60,6 +61,8 @@ pub struct Settings {
     pub program: PathBuf,
     /// The process's environment: nothing here reads it by itself.
     pub environment: BTreeMap<String, String>,
+    /// Every secret that the server comes to know is added here, for whoever writes the log.
+    pub secrets: ServerSecrets,
 }
 
 /// Why a server did not serve.
@@ -173,6 +176,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         people,
         setup,
         forge: runner::ForgeSettings::read(&settings.environment),
+        secrets: settings.secrets.clone(),
         program: settings.program,
         agents: settings.agents,
         user: user(&settings.environment),

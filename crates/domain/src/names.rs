@@ -1,6 +1,6 @@
 //! Names derived from a request: slug and branch.
 
-use crate::{Parent, RunId};
+use crate::{Parent, RunId, SecretScanner};
 
 /// A short, safe name from free text: `Add login with OAuth!` becomes `add-login-with-oauth`.
 #[must_use]
@@ -27,10 +27,10 @@ pub fn slug(text: &str) -> String {
     if slug.is_empty() { "run".to_owned() } else { slug.to_owned() }
 }
 
-/// The branch a run works on.
+/// The branch a run works on. It is pushed and shown, so what looks like a secret in the request is not in it.
 #[must_use]
 pub fn branch_name(id: &RunId, request: &str) -> String {
-    format!("autonomous/{}-{}", id.short(), slug(request))
+    format!("autonomous/{}-{}", id.short(), slug(&SecretScanner::default().redact(request)))
 }
 
 /// The branch a child run works on: its parent's, with the task's number.
@@ -47,6 +47,13 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(slug(text), expected);
+    }
+
+    #[test]
+    fn a_branch_name_holds_no_secret_of_the_request() {
+        let token = ["gh", "p_q7Zt1Lw9Xc3Vb5Nm2Kj8Hg4Fd6Sa0Pr1Ty3u"].concat();
+        let name = branch_name(&RunId::from_bits(7), &format!("{token} goes into the note"));
+        assert!(name.ends_with("redacted-github-token-goes-into-the"), "{name}");
     }
 
     #[test]

@@ -140,7 +140,7 @@ pub enum Outcome {
         /// Name of the remote.
         remote: String,
     },
-    /// Commits that the remote lacks add what looks like secrets; nothing was sent.
+    /// What is to be merged or pushed adds what looks like secrets; nothing was.
     SecretsFound {
         /// Where, never none.
         findings: Vec<SecretFinding>,
@@ -340,7 +340,7 @@ impl Outcome {
             | Self::PullRequestRefused { reason } => Some(reason.clone()),
             Self::ChildConflicts { paths, .. } => Some(format!("it conflicts in {}", paths.join(", "))),
             Self::LandingUnproven { .. } => Some("merged with the moved base, the checks fail".to_owned()),
-            Self::SecretsFound { .. } => Some("what is to be pushed holds what looks like secrets".to_owned()),
+            Self::SecretsFound { .. } => Some("what leaves the branch holds what looks like secrets".to_owned()),
             Self::Failed { message, .. } => Some(message.clone()),
             Self::BranchOpened { .. }
             | Self::ForkOpened { .. }

@@ -23,7 +23,8 @@ use crate::passing::EFFECT_WAITS;
 use crate::paths::Paths;
 use crate::repos::wished_at;
 use crate::sandbox::TierChoice;
-use crate::secret_guard::{Guards, SecretGuard, ServerSecrets};
+use crate::secret_guard::{Guards, SecretGuard};
+use crate::server_secrets::ServerSecrets;
 use crate::settings::ForgeSettings;
 use crate::trouble::{Prospect, Trouble};
 
@@ -73,7 +74,7 @@ pub struct Hands {
     pub(crate) direct: DirectAgents,
     pub(crate) isolation: Isolation,
     pub(crate) forge: ForgeSettings,
-    secrets: Arc<ServerSecrets>,
+    secrets: ServerSecrets,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) diary: DiarySink,
     pub(crate) activity: broadcast::Sender<Activity>,
@@ -102,7 +103,7 @@ impl Hands {
     /// New hands.
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
-        let secrets = Arc::new(config.secrets.clone().with_those_of(&config));
+        let secrets = config.secrets.clone().with_those_of(&config);
         let HandsConfig { home, program, models, mcp, direct, isolation, forge, secrets: _, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);

@@ -5,110 +5,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use broker::Secret;
 use domain::{KnownSecret, Run, SecretFinding, SecretScanner, replay};
 use engine::Store;
 use serde_json::Value;
 
-use crate::direct::DirectAgents;
-use crate::git::{CommitId, GitError, PrivateRepo, TreeId};
-use crate::hands::HandsConfig;
-use crate::mcp::{McpServers, McpSource};
-use crate::models::Models;
+use crate::git::{CommitId, GitError, PrivateRepo, TreeId, shown};
 use crate::paths::Paths;
-use crate::settings::ForgeSettings;
+use crate::server_secrets::ServerSecrets;
 use crate::trouble::Trouble;
-
-/// The secrets that this server holds, each with the name of what it is. `Debug` shows the names alone.
-#[derive(Debug, Clone, Default)]
-pub struct ServerSecrets(Vec<KnownSecret>);
-
-impl ServerSecrets {
-    /// One more; what is too short to be looked for is left out.
-    pub fn add(&mut self, name: &str, value: &str) {
-        self.0.extend(KnownSecret::new(name, value));
-    }
-
-    /// Those that the hands are given to work with, and these.
-    pub(crate) fn with_those_of(mut self, config: &HandsConfig) -> Self {
-        self.of_models(&config.models);
-        self.of_servers(&config.mcp);
-        self.of_logins(&config.direct);
-        self.of_forge(&config.forge);
-        self
-    }
-
-    fn secret(&mut self, name: &str, secret: &Secret) {
-        self.add(name, &secret.hand_over());
-    }
-
-    fn of_models(&mut self, models: &Models) {
-        for (provider, settings) in &models.upstreams {
-            self.secret(&format!("the key of `{provider}`"), &settings.key);
-        }
-        if let Some(search) = &models.search {
-            self.secret("the key of the web search", &search.key);
-        }
-    }
-
-    fn of_servers(&mut self, servers: &McpServers) {
-        for server in &servers.0 {
-            let (McpSource::Process { variables: values, .. } | McpSource::Http { headers: values, .. }) = &server.way;
-            for (name, value) in values {
-                let label = format!("`{name}` of the MCP server `{}`", server.name);
-                self.secret(&label, value);
-                // A header has a word before what is secret in it.
-                let value = value.hand_over();
-                if let Some((_, rest)) = value.split_once(' ') {
-                    self.add(&label, rest);
-                }
-            }
-        }
-    }
-
-    fn of_logins(&mut self, programs: &DirectAgents) {
-        for (program, settings) in &programs.0 {
-            for (name, value) in &settings.variables {
-                if let Some(value) = value {
-                    self.secret(&format!("`{name}` of `{program}`"), value);
-                }
-            }
-            for file in &settings.login {
-                // One that is not there is told of when the program is started.
-                let Ok(bytes) = file.read() else { continue };
-                for value in login_values(&bytes) {
-                    self.add(&format!("the login of `{program}`"), &value);
-                }
-            }
-        }
-    }
-
-    fn of_forge(&mut self, forge: &ForgeSettings) {
-        if let Some(token) = &forge.token {
-            self.add("GITHUB_TOKEN", token);
-        }
-    }
-}
-
-/// The long texts of a login file: in JSON those of its values that are no address and no sentence.
-fn login_values(bytes: &[u8]) -> Vec<String> {
-    const SHORTEST: usize = 20;
-    fn walk(value: &Value, found: &mut Vec<String>) {
-        match value {
-            Value::String(text) if text.len() >= SHORTEST && !text.contains(' ') && !text.contains("://") => {
-                found.push(text.clone());
-            }
-            Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
-            Value::Object(fields) => fields.values().for_each(|field| walk(field, found)),
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-    let mut found = Vec::new();
-    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
-        walk(&value, &mut found);
-    }
-    found
-}
 
 /// The guard of one run.
 #[derive(Clone)]
@@ -120,8 +24,11 @@ pub(crate) struct SecretGuard {
 
 impl SecretGuard {
     pub(crate) fn of(secrets: &ServerSecrets, paths: &Paths, run: &Run) -> Self {
-        let mut known = secrets.0.clone();
-        known.extend(run.secret_answers.iter().filter_map(|answer| KnownSecret::new("a secret answer", answer)));
+        let answers = run.secret_answers.iter().filter_map(|answer| KnownSecret::new("a secret answer", answer));
+        let answers: Vec<KnownSecret> = answers.collect();
+        secrets.add_answers(&answers);
+        let mut known = secrets.known();
+        known.extend(answers);
         Self {
             scanner: SecretScanner::knowing(&known),
             allowed: run.allowed_secrets.clone(),
@@ -132,6 +39,11 @@ impl SecretGuard {
     /// A text without the secrets in it.
     pub(crate) fn without_secrets(&self, text: &str) -> String {
         self.scanner.redact(text)
+    }
+
+    /// The same for the end of a text, which begins in what was skipped; see [`SecretScanner::redact_after`].
+    pub(crate) fn without_secrets_after(&self, text: &str, skipped: usize) -> String {
+        self.scanner.redact_after(text, skipped)
     }
 
     /// A text of Holdpoint's own: without secrets, and without this machine's paths.
@@ -203,14 +115,14 @@ impl SecretGuard {
     ) -> Result<Vec<SecretFinding>, GitError> {
         let mut findings = Vec::new();
         private.each_new_in_tree(before, tree, |new| findings.extend(self.scan(&new.path, &new.bytes)))?;
-        if findings.is_empty() {
-            return Ok(findings);
+        if !findings.is_empty() {
+            let mut old = BTreeSet::new();
+            private.each_replaced(before, tree, |gone| {
+                old.extend(self.scanner.scan(&gone.path, &gone.bytes).into_iter().map(|finding| finding.fingerprint));
+            })?;
+            findings.retain(|finding| !old.contains(&finding.fingerprint));
         }
-        let mut old = BTreeSet::new();
-        private.each_replaced(before, tree, |gone| {
-            old.extend(self.scanner.scan(&gone.path, &gone.bytes).into_iter().map(|finding| finding.fingerprint));
-        })?;
-        findings.retain(|finding| !old.contains(&finding.fingerprint));
+        findings.extend(self.in_names(private, before, &private.new_names_in_tree(before, tree)?)?);
         Ok(findings)
     }
 
@@ -222,21 +134,46 @@ impl SecretGuard {
         tip: &CommitId,
     ) -> Result<Vec<SecretFinding>, GitError> {
         let mut findings = Vec::new();
-        private.each_new_in_range(base, tip, |new| findings.extend(self.scan(&new.path, &new.bytes)))?;
-        for (commit, message) in private.messages(base, tip)? {
-            let short: String = commit.chars().take(10).collect();
-            findings.extend(self.scan(&format!("message of {short}"), message.as_bytes()));
-        }
+        private.each_new_in_range(base, tip, |new| {
+            findings.extend(self.scan(&new.path, &new.bytes).map(|finding| (new.path.clone(), finding)));
+        })?;
         let mut seen = BTreeSet::new();
-        findings.retain(|finding| seen.insert((finding.path.clone(), finding.fingerprint.clone())));
-        let paths: BTreeSet<String> = findings.iter().map(|finding| finding.path.clone()).collect();
+        findings.retain(|(path, finding)| seen.insert((path.clone(), finding.fingerprint.clone())));
+        let paths: BTreeSet<&String> = findings.iter().map(|(path, _)| path).collect();
         let mut old = BTreeSet::new();
-        for path in paths.iter().filter(|path| !path.starts_with("message of ")) {
+        for path in paths {
             // A name that is not plain is in no file of the base that could be asked for.
             let Ok(Some(bytes)) = private.read_file(base, path) else { continue };
             old.extend(self.scanner.scan(path, &bytes).into_iter().map(|finding| finding.fingerprint));
         }
+        let mut findings: Vec<SecretFinding> = findings.into_iter().map(|(_, finding)| finding).collect();
+        for (commit, message) in private.messages(base, tip)? {
+            let short: String = commit.chars().take(10).collect();
+            findings.extend(self.scan(&format!("message of {short}"), message.as_bytes()));
+        }
         findings.retain(|finding| !old.contains(&finding.fingerprint));
+        findings.extend(self.in_names(private, base, &private.new_names_in_range(base, tip)?)?);
+        Ok(findings)
+    }
+
+    /// The same for names of files and folders, once for each secret; what is in a name of `before` too is not new.
+    fn in_names(
+        &self,
+        private: &PrivateRepo,
+        before: &CommitId,
+        names: &[Vec<u8>],
+    ) -> Result<Vec<SecretFinding>, GitError> {
+        let mut findings: Vec<SecretFinding> = Vec::new();
+        for name in names {
+            let path = || format!("name of {}", shown(self.scanner.redact(&String::from_utf8_lossy(name)).as_bytes()));
+            findings.extend(self.scan("", name).map(|finding| SecretFinding { path: path(), ..finding }));
+        }
+        if findings.is_empty() {
+            return Ok(findings);
+        }
+        let of_name = |name: &Vec<u8>| self.scanner.scan("", name).into_iter().map(|finding| finding.fingerprint);
+        let mut known: BTreeSet<String> = private.names(before)?.iter().flat_map(of_name).collect();
+        findings.retain(|finding| known.insert(finding.fingerprint.clone()));
         Ok(findings)
     }
 
@@ -249,7 +186,7 @@ impl SecretGuard {
 /// What makes guards, on any thread.
 #[derive(Clone)]
 pub(crate) struct Guards {
-    pub(crate) secrets: Arc<ServerSecrets>,
+    pub(crate) secrets: ServerSecrets,
     pub(crate) paths: Paths,
     pub(crate) store: Arc<dyn Store>,
 }
@@ -327,12 +264,5 @@ mod tests {
         assert_eq!(check("in /home/ada/x and `/home/ada`."), "in <home>/x and `<home>`.");
         assert_eq!(check("/home/adam /home/ada-2 /srv/home/ada"), "/home/adam /home/ada-2 /srv/home/ada");
         assert_eq!(check("file:///home/ada/x"), "file://<home>/x");
-    }
-
-    #[test]
-    fn the_values_of_a_login_file_are_known() {
-        let file = br#"{"tokens":{"access":"abcdefghijklmnopqrstuvwxyz","kind":"oauth","url":"https://login.example.com/aa"}}"#;
-        assert_eq!(login_values(file), ["abcdefghijklmnopqrstuvwxyz"]);
-        assert_eq!(login_values(b"not json"), Vec::<String>::new());
     }
 }

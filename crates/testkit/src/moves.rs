@@ -121,6 +121,7 @@ fn others(run: &Run, number: u32, effect: &Effect) -> Vec<Outcome> {
             Outcome::NotLanded { reason: text(), paths: paths() },
             Outcome::LandingUnproven { proof: samples::proof(n, 1) },
             Outcome::BaseMoved { base: samples::commit(88) },
+            Outcome::SecretsFound { findings: vec![samples::finding("src/login.rs")] },
         ],
         Effect::PushRemote { ask, .. } => {
             let secrets = Outcome::SecretsFound { findings: vec![samples::finding("src/login.rs")] };

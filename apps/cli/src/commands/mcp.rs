@@ -1,11 +1,10 @@
 //! `mcp`: this program as an MCP server, for an agent in the user's terminal.
 
-use std::io;
-
 use clap::Args;
+use runner::ServerSecrets;
 use wire::ExitCode;
 
-use crate::{failure::Failure, mcp, session::Session};
+use crate::{failure::Failure, log_writer::LogWriter, mcp, session::Session};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -35,5 +34,6 @@ pub(super) async fn run(arguments: &Arguments, session: &Session) -> Result<Exit
 fn trace() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(io::stderr).init();
+    let writer = LogWriter::to_stderr(ServerSecrets::default());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).init();
 }

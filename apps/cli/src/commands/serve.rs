@@ -12,12 +12,13 @@ use std::{
 };
 
 use clap::Args;
+use runner::ServerSecrets;
 use server::Settings;
 use tracing_subscriber::{Layer as _, prelude::*};
-use wire::ExitCode;
+use wire::{ExitCode, Problem};
 
 use self::keys::Environment;
-use crate::{failure::Failure, home::Home, session::Session, telemetry::Telemetry};
+use crate::{failure::Failure, home::Home, log_writer::LogWriter, session::Session, telemetry::Telemetry};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -64,14 +65,17 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         let _already_leader = rustix::process::setsid();
     }
     session.home.create()?;
-    let telemetry = trace();
+    let secrets = keys::secrets(&variables);
+    let writer = LogWriter::to_stderr(secrets.clone());
+    writer.take_panics();
+    let telemetry = trace(writer);
     if let Err(error) = closed {
         tracing::warn!(%error, "other programs of this user can read the keys in the server's environment");
     }
     if let Some(error) = exposed {
         tracing::warn!(%error, "keys stay in the server's environment block, which root can read");
     }
-    let answer = server::serve(settings(&arguments, session, variables)?).await;
+    let answer = server::serve(settings(&arguments, session, variables, secrets.clone())?).await;
     if let Some(telemetry) = telemetry {
         // Blocks until the last spans are gone.
         let _ended = tokio::task::spawn_blocking(move || telemetry.end()).await;
@@ -80,6 +84,8 @@ pub(super) async fn run(arguments: Arguments, session: &Session) -> Result<ExitC
         Ok(()) => Ok(ExitCode::Done),
         Err(error) => {
             let problem = error.problem();
+            // It may quote a setting, and is the last line of the log.
+            let problem = Problem { message: secrets.redact(&problem.message), ..problem };
             if arguments.background {
                 tell(&problem);
             }
@@ -92,6 +98,7 @@ fn settings(
     arguments: &Arguments,
     session: &Session,
     environment: BTreeMap<String, String>,
+    secrets: ServerSecrets,
 ) -> Result<Settings, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::unavailable("no_program", format!("cannot find the own program: {error}"), "reinstall holdpoint")
@@ -108,6 +115,7 @@ fn settings(
         last_resort: Some(Arc::new(end_by_force)),
         program,
         environment,
+        secrets,
     })
 }
 
@@ -166,11 +174,11 @@ pub(super) fn environment_block() -> BTreeMap<String, String> {
         .collect()
 }
 
-fn trace() -> Option<Telemetry> {
+fn trace(writer: LogWriter) -> Option<Telemetry> {
     let filter = tracing_subscriber::EnvFilter::try_from_env("HOLDPOINT_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
     let colours = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(io::stderr).with_filter(filter);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).with_filter(filter);
     let (telemetry, problem) = match Telemetry::wished() {
         Ok(telemetry) => (telemetry, None),
         Err(problem) => (None, Some(problem)),

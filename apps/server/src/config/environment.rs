@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::SecretScanner;
+
 use super::{Defaults, SettingsError, model_list};
 
 pub(super) fn defaults(environment: &BTreeMap<String, String>) -> Result<Defaults, SettingsError> {
@@ -38,6 +40,8 @@ pub(super) fn get<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> 
 }
 
 pub(super) fn refuse(name: &str, value: &str, reason: &str) -> SettingsError {
+    // A key in the wrong variable; redacted before it is cut.
+    let value = SecretScanner::default().redact(value);
     let value = value.chars().filter(|c| !c.is_control()).take(60).collect();
     SettingsError::Environment { name: name.to_owned(), value, reason: reason.to_owned() }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use domain::SecretScanner;
 use toml::{Table, Value};
 use wire::SettingView;
 
@@ -88,8 +89,11 @@ fn read_file(path: &Path) -> Result<Table, SettingsError> {
 /// All settings there are; the environment wins over the file.
 fn all(variable: impl Fn(&str) -> Option<String>, file: &Table) -> Vec<SettingView> {
     let known = KNOWN.into_iter().map(|(name, key, default)| {
-        let said =
-            |value: String, source: &str| SettingView { name: name.to_owned(), value, source: source.to_owned() };
+        let said = |value: String, source: &str| SettingView {
+            name: name.to_owned(),
+            value: hidden(&value),
+            source: source.to_owned(),
+        };
         if let Some(value) = variable(name) {
             // A database address may carry a password.
             let value = if name == "DATABASE_URL" { "set".to_owned() } else { value };
@@ -102,6 +106,11 @@ fn all(variable: impl Fn(&str) -> Option<String>, file: &Table) -> Vec<SettingVi
         }
     });
     known.collect()
+}
+
+/// An address may carry a password.
+fn hidden(value: &str) -> String {
+    SecretScanner::default().redact(value)
 }
 
 fn look_up(file: &Table, key: &str) -> Option<String> {
@@ -158,6 +167,15 @@ mod tests {
         let told = Told::read(home.path(), &environment).unwrap();
         assert_eq!(told.keys, ["OPENAI_API_KEY"]);
         assert!(!format!("{told:?}").contains("sk-secret"));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_not_shown() {
+        let said = [("OPENAI_BASE_URL", "https://ada:q7Zt1Lw9Xc3V@models.example.org/v1")];
+        let settings =
+            all(|wanted| said.iter().find(|(key, _)| *key == wanted).map(|(_, v)| (*v).to_owned()), &Table::new());
+        let shown = &settings.iter().find(|setting| setting.name == "OPENAI_BASE_URL").unwrap().value;
+        assert!(!shown.contains("q7Zt1Lw9Xc3V") && shown.contains("models.example.org"), "{shown}");
     }
 
     #[test]

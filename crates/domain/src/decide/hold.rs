@@ -213,20 +213,33 @@ pub(super) fn ask_permission(draft: &mut Draft, index: usize, request: String) {
     place(draft, HoldKind::Permission, Some(index), request, allowed);
 }
 
-/// What an agent handed in, or without a stage what is about to be pushed, holds what looks like secrets. What is in
-/// commits already cannot be sent back: their history would hold it still.
-pub(super) fn ask_secrets(draft: &mut Draft, index: Option<usize>, mut findings: Vec<SecretFinding>) {
+/// Where what looks like secrets was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SecretsIn {
+    /// What the agent of a stage handed in.
+    HandIn { stage: usize },
+    /// What is about to be merged into the base.
+    Merge,
+    /// What is about to be pushed.
+    Push,
+}
+
+/// Asks for a permission to go on with what looks like secrets. What is in commits already cannot be sent back: their
+/// history would hold it still.
+pub(super) fn ask_secrets(draft: &mut Draft, found: SecretsIn, mut findings: Vec<SecretFinding>) {
     use DecisionKind::{Approve, Cancel, Reject};
     findings.truncate(SecretFinding::MOST);
     let places: Vec<String> = findings.iter().take(5).map(SecretFinding::words).collect();
     let more = findings.len().saturating_sub(places.len());
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    let (what, then) = match index {
-        Some(index) => {
-            let role = &draft.run.stage(index).role;
-            (format!("what the {role} made"), "approve to commit exactly these, or reject to send it back")
+    let (index, what, then) = match found {
+        SecretsIn::HandIn { stage } => {
+            let role = &draft.run.stage(stage).role;
+            let then = "approve to commit exactly these, or reject to send it back";
+            (Some(stage), format!("what the {role} made"), then)
         }
-        None => ("what is to be pushed".to_owned(), "approve to push exactly these"),
+        SecretsIn::Merge => (None, "what is to be merged".to_owned(), "approve to merge exactly these"),
+        SecretsIn::Push => (None, "what is to be pushed".to_owned(), "approve to push exactly these"),
     };
     let summary = format!("{what} holds what looks like secrets; {then}: {}{more}", places.join("; "));
     let allowed = if index.is_some() { vec![Approve, Reject, Cancel] } else { vec![Approve, Cancel] };

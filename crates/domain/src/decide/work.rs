@@ -1,6 +1,7 @@
 //! Reports of effects: each one leads to the next step. Never retries by itself: that is a decision.
 
 use super::finish::Landing;
+use super::hold::SecretsIn;
 use super::{Draft, cancel, clarify, converse, delegate, finish, fork, hold, pursue, stage, submitted};
 use crate::{AgentEnd, ArtifactKind, Effect, Event, Outcome, Purpose, Rejection, Report, WhenStuck, Work};
 
@@ -41,6 +42,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
                     | Outcome::NotLanded { .. }
                     | Outcome::LandingUnproven { .. }
                     | Outcome::BaseMoved { .. }
+                    | Outcome::SecretsFound { .. }
             )
         }
         Effect::PushRemote { ask, .. } => {
@@ -159,7 +161,10 @@ fn next(draft: &mut Draft, effect: &Effect, outcome: Outcome) {
             hold::ask_conflict(draft, "merged with the moved base, these checks fail", &paths);
         }
         Outcome::Pushed { remote } => finish::pushed(draft, remote),
-        Outcome::SecretsFound { findings } => hold::ask_secrets(draft, None, findings),
+        Outcome::SecretsFound { findings } => {
+            let merges = matches!(effect, Effect::Land(_));
+            hold::ask_secrets(draft, if merges { SecretsIn::Merge } else { SecretsIn::Push }, findings);
+        }
         Outcome::PushRefused { reason } => {
             hold::ask_credentials(draft, format!("the remote did not take the branch: {reason}"));
         }
@@ -201,7 +206,9 @@ fn agent_ended(draft: &mut Draft, effect: &Effect, end: AgentEnd) {
     }
     match end {
         AgentEnd::Submitted(submission) => submitted::submitted(draft, index, *submission),
-        AgentEnd::HoldsSecrets { findings } => hold::ask_secrets(draft, Some(index), findings),
+        AgentEnd::HoldsSecrets { findings } => {
+            hold::ask_secrets(draft, SecretsIn::HandIn { stage: index }, findings);
+        }
         AgentEnd::Asked { questions } => clarify::ask(draft, index, questions),
         AgentEnd::Said { ready, message } => converse::said(draft, index, ready, message),
         AgentEnd::Answered { .. } => crashed(draft, index, "it answered a question nobody asked".to_owned()),

@@ -149,6 +149,7 @@ impl Checker {
                         format!("merged onto the moved base {base} without a proof or a yes to it"),
                     );
                 }
+                self.left_branch(recorded, "merged");
                 self.goes_out(recorded, "merged");
             }
             Event::SpendRecorded { effect, call, .. } => {
@@ -187,7 +188,7 @@ impl Checker {
             Event::RunForked { from, at, by, .. } => self.forked(recorded, from, *at, by),
             Event::RunTainted { source, .. } => self.tainted(recorded, source),
             Event::BranchPushed { .. } => {
-                self.pushed(recorded);
+                self.left_branch(recorded, "pushed");
                 self.goes_out(recorded, "pushed");
             }
             Event::PrOpened { .. } => self.goes_out(recorded, "offered as a pull request"),
@@ -247,7 +248,10 @@ impl Checker {
         }
         self.seen.requested.insert(number, effect.word());
         if matches!(effect, Effect::PushRemote { .. }) {
-            self.pushed(recorded);
+            self.left_branch(recorded, "pushed");
+        }
+        if matches!(effect, Effect::Land(_)) {
+            self.left_branch(recorded, "merged");
         }
         if let Effect::StopAgent { target } = effect {
             self.seen.stopped.insert(*target);

@@ -1,5 +1,5 @@
-//! Rule 24: work with what looks like secrets in it is neither committed nor pushed before a person decided on exactly
-//! that: allowed it, sent it back, or took the work over.
+//! Rule 24: work with what looks like secrets in it is neither committed, merged nor pushed before a person decided on
+//! exactly that: allowed it, sent it back, or took the work over.
 
 use super::Checker;
 use crate::{Artifact, Hold, Recorded};
@@ -7,7 +7,7 @@ use crate::{Artifact, Hold, Recorded};
 /// What waits for a word about secrets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Secrets {
-    /// The stage whose work is not committed; the inner `None`: the branch is not pushed.
+    /// The stage whose work is not committed; the inner `None`: nothing leaves the branch.
     blocked: Option<Option<String>>,
 }
 
@@ -38,9 +38,11 @@ impl Checker {
         }
     }
 
-    pub(super) fn pushed(&mut self, recorded: &Recorded) {
+    /// `what`: merged, or pushed.
+    pub(super) fn left_branch(&mut self, recorded: &Recorded, what: &str) {
         if self.seen.secrets.blocked == Some(None) {
-            self.broken(recorded, 24, "commits with what looks like secrets were pushed before anybody allowed it");
+            let message = format!("commits with what looks like secrets were {what} before anybody allowed it");
+            self.broken(recorded, 24, message);
         }
     }
 }

@@ -347,7 +347,7 @@ impl Table<'_> {
         // A child only cleans up, and a clean-up that fails holds nobody.
         if !self.child {
             holds.extend([(HoldKind::Stuck, &[Retry][..]), (HoldKind::Credentials, &[Retry][..])]);
-            // What is to be pushed may hold what looks like secrets.
+            // What is to be merged or pushed may hold what looks like secrets.
             holds.push((HoldKind::Permission, &[Approve]));
         }
         if !self.child && judged {

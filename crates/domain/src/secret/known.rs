@@ -91,7 +91,7 @@ const FOR_ADDRESSES: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrs
 const SHORTEST_BASE64: usize = 8;
 
 fn forms(value: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = vec![value.to_vec(), percent(value, false), percent(value, true), json(value)];
+    let mut forms = vec![value.to_vec(), percent(value, false), percent(value, true), json(value), json(&json(value))];
     for shift in 0..3 {
         forms.extend([STANDARD, FOR_ADDRESSES].map(|letters| base64(value, shift, letters)));
     }

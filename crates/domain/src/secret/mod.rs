@@ -81,17 +81,23 @@ impl SecretScanner {
         Self { known: KnownValues::of(secrets) }
     }
 
-    /// What of a file's content looks like a secret. The whole content is looked at, text or not.
+    /// What of a file's content looks like a secret. The whole content is looked at, text or not. The path is shown
+    /// without secrets.
     #[must_use]
     pub fn scan(&self, path: &str, content: &[u8]) -> Vec<SecretFinding> {
         let text = readable(content);
+        let hits = self.hits(path, &text);
+        if hits.is_empty() {
+            return Vec::new();
+        }
+        let named = self.redact(path);
         let mut lines = Lines::of(&text);
         let finding = |hit: Hit| {
             let value = &text[hit.start..hit.end];
             let (line, column) = lines.place(hit.start);
             SecretFinding {
                 kind: hit.kind.to_owned(),
-                path: path.to_owned(),
+                path: named.clone(),
                 line,
                 column,
                 excerpt: excerpt(value, hit.known_as.is_some()),
@@ -99,20 +105,26 @@ impl SecretScanner {
                 known_as: hit.known_as,
             }
         };
-        self.hits(path, &text).into_iter().map(finding).collect()
+        hits.into_iter().map(finding).collect()
     }
 
     /// The text with every secret in it replaced by what it was taken for.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        let hits = self.hits("", text.as_bytes());
-        if hits.is_empty() {
-            return text.to_owned();
-        }
+        self.redact_after(text, 0)
+    }
+
+    /// The same for what follows the first bytes, which may begin in the middle of a secret: they are only looked at. A
+    /// secret across that place is left out as a whole.
+    #[must_use]
+    pub fn redact_after(&self, text: &str, skipped: usize) -> String {
         let mut redacted: Vec<u8> = Vec::with_capacity(text.len());
-        let mut at = 0;
-        for hit in hits {
-            redacted.extend_from_slice(&text.as_bytes()[at..hit.start]);
+        let mut at = skipped.min(text.len());
+        for hit in self.hits("", text.as_bytes()) {
+            if hit.end <= at {
+                continue;
+            }
+            redacted.extend_from_slice(&text.as_bytes()[at..hit.start.max(at)]);
             redacted
                 .extend_from_slice(format!("[redacted: {}]", hit.known_as.as_deref().unwrap_or(hit.kind)).as_bytes());
             at = hit.end;

@@ -1,6 +1,6 @@
 //! Merges the work into its base: only what was validated, only if it is proven on the base it lands on.
 
-use domain::{LandPolicy, Outcome, Proof};
+use domain::{LandPolicy, Outcome, Proof, SecretFinding};
 use engine::{Job, boundary};
 
 use super::prove::prove;
@@ -23,6 +23,9 @@ pub(crate) async fn run(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result
     let mut tree = tip_tree(hands, job, policy).await?;
     let (mut proof, mut onto) = (None, None);
     for round in 0..FOLLOW {
+        if let Some(outcome) = secrets(hands, job, &base, &tree).await? {
+            return Ok(outcome);
+        }
         boundary("land.before");
         let landed = land(hands, job, policy, &base, &tree).await?;
         boundary("land.after");
@@ -82,6 +85,19 @@ async fn strangers(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result<Opti
         }))
     };
     hands.blocking(&job.id.run, look).await
+}
+
+/// What the merge adds to the base is scanned whoever committed it: a person's own commits passed no scan.
+async fn secrets(hands: &Hands, job: &Job, base: &git::CommitId, tree: &TreeId) -> Result<Option<Outcome>, Trouble> {
+    let (paths, run, guards) = (hands.paths.clone(), job.run.clone(), hands.guards());
+    let (base, tree) = (base.clone(), tree.clone());
+    let scan = move || {
+        let repos = Repos::open(&paths, &run)?;
+        let mut findings = guards.with_tasks(&run)?.in_tree(&repos.private, &base, &tree)?;
+        findings.truncate(SecretFinding::MOST);
+        Ok((!findings.is_empty()).then_some(Outcome::SecretsFound { findings }))
+    };
+    hands.blocking(&job.id.run, scan).await
 }
 
 async fn tip_tree(hands: &Hands, job: &Job, policy: &LandPolicy) -> Result<TreeId, Trouble> {

@@ -15,6 +15,7 @@ use crate::hands::Hands;
 use crate::isolation::Needs;
 use crate::repos::{Repos, to_git};
 use crate::sandbox::{Tier, TierChoice};
+use crate::secret_guard::SecretGuard;
 use crate::shim::client::{Ended, start_or_adopt};
 use crate::shim::{How, Input, Launch};
 use crate::trouble::Trouble;
@@ -24,8 +25,11 @@ const CHECK_LIMIT: Duration = Duration::from_secs(15 * 60);
 const EARLIER_TESTS: usize = 10_000;
 const TAIL_LINES: usize = 60;
 const TAIL_BYTES: usize = 8 * 1024;
-/// Enough for what is kept, whatever is lost at a cut letter.
+/// Enough for what is kept, whatever is redacted in it.
 const READ_BYTES: u64 = 64 * 1024;
+/// The beginning of what is read of a longer output may be the second half of a secret: it is looked at and not kept.
+/// Longer than any secret that is looked for.
+const MARGIN_BYTES: usize = 16 * 1024;
 
 pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Outcome, Trouble> {
     let mut proof = prove(hands, job, commit, 0).await?;
@@ -102,7 +106,8 @@ async fn run_check(
             }
         },
     };
-    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool))).await? + &filled;
+    let guard = hands.guard(&job.run);
+    let tail = hands.blocking(&job.id.run, move || Ok(tail(&spool, &guard))).await? + &filled;
     Ok(CheckResult { name: check.name.clone(), command: check.command.clone(), exit, tail })
 }
 
@@ -149,12 +154,13 @@ fn launch(hands: &Hands, effect: &EffectId, check: &Check, part: usize, ground: 
     }
 }
 
-/// The end of what a check printed.
-fn tail(spool: &Path) -> String {
+/// The end of what a check printed. Redacted before it is cut: half a secret would not be known.
+fn tail(spool: &Path, guard: &SecretGuard) -> String {
     // A check that printed nothing has no file.
     let read = || -> Result<Vec<u8>, FileError> { Dir::open(spool)?.read_end("output.jsonl", READ_BYTES) };
     let bytes = read().unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
+    let skipped = if bytes.len() as u64 >= READ_BYTES { MARGIN_BYTES } else { 0 };
+    let text = guard.without_secrets_after(&String::from_utf8_lossy(&bytes), skipped);
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(TAIL_LINES);
     let text = lines[from..].join("\n");

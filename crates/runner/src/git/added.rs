@@ -70,6 +70,31 @@ impl PrivateRepo {
         self.read_each(fresh.iter().map(|(path, id)| (path.clone(), id.as_str())).collect(), &mut take)
     }
 
+    /// Paths of `tree` that `before` has not.
+    pub(crate) fn new_names_in_tree(&self, before: &CommitId, tree: &TreeId) -> Result<Vec<Vec<u8>>, GitError> {
+        let (old, new) = (self.files(before)?, self.files(tree)?);
+        Ok(new.0.into_keys().filter(|path| !old.0.contains_key(path)).collect())
+    }
+
+    /// Paths that some commit after `base` up to `tip` touches and `base` has not.
+    pub(crate) fn new_names_in_range(&self, base: &CommitId, tip: &CommitId) -> Result<Vec<Vec<u8>>, GitError> {
+        let since = format!("^{base}");
+        // Merges against each parent: what only the merge added counts too.
+        let out = self
+            .call()
+            .args(["log", "-z", "--no-color", "--format=", "--name-only", "--no-renames", "-m", "--root"])
+            .args(["--end-of-options", tip.as_str(), &since, "--"])
+            .run()?;
+        let old = self.files(base)?;
+        let names: BTreeSet<&[u8]> = out.split(|byte| *byte == 0).filter(|name| !name.is_empty()).collect();
+        Ok(names.into_iter().filter(|name| !old.0.contains_key(*name)).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Every path of a commit.
+    pub(crate) fn names(&self, commit: &CommitId) -> Result<Vec<Vec<u8>>, GitError> {
+        Ok(self.files(commit)?.0.into_keys().collect())
+    }
+
     /// The messages of the commits after `base` up to `tip`, by their ids.
     pub(crate) fn messages(&self, base: &CommitId, tip: &CommitId) -> Result<BTreeMap<String, String>, GitError> {
         let since = format!("^{base}");

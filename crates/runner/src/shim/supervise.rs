@@ -37,6 +37,7 @@ use super::{
 use crate::sandbox::{
     self, Cell, CellPlan, DOOR_SOCKET, GroupLimits, Groups, Marker, Tier, end_descendants, inside::Said, start_time,
 };
+use crate::server_secrets::ServerSecrets;
 
 /// Where the lock and the control socket are handed down.
 const LOCK_NUMBER: i32 = 3;
@@ -81,18 +82,26 @@ enum StartFault {
 
 /// `holdpoint shim`: never for people.
 pub fn main_from_stdin() -> ExitCode {
-    match run() {
+    let secrets = ServerSecrets::default();
+    let of_panics = secrets.clone();
+    std::panic::set_hook(Box::new(move |panic| log(&of_panics, &panic.to_string())));
+    match run(&secrets) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             let cause = std::error::Error::source(&fault).map(|cause| format!(": {cause}"));
-            // The log of the spool is all there is to say it to.
-            let _ = writeln!(io::stderr(), "{fault}{}", cause.unwrap_or_default());
+            log(&secrets, &format!("{fault}{}", cause.unwrap_or_default()));
             ExitCode::FAILURE
         }
     }
 }
 
-fn run() -> Result<(), ShimFault> {
+/// Writes to the log of the spool, without the keys that this process was granted.
+fn log(secrets: &ServerSecrets, text: &str) {
+    // There is nobody else to tell where it cannot be written.
+    let _ = writeln!(io::stderr(), "{}", secrets.redact(text));
+}
+
+fn run(secrets: &ServerSecrets) -> Result<(), ShimFault> {
     let inherited = |number| sandbox::take_inherited(number).ok_or(ShimFault::NotInherited(number));
     // Held until this process ends, which is what it is for.
     let _lock = inherited(LOCK_NUMBER)?;
@@ -103,6 +112,7 @@ fn run() -> Result<(), ShimFault> {
     io::stdin().read_to_end(&mut document)?;
     let order: Launch = serde_json::from_slice(&document).map_err(ShimFault::Torn)?;
     drop(document);
+    secrets.add_granted(&order.grant);
     // One thread, and the agent is started on it: the kernel ends a sandbox when the thread that
     // started it ends, and this one lives as long as the process.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -273,3 +273,154 @@ input = { goal_achieved = false, progress = 0, content = "no way in", requires_u
     assert!(asked.len() == 1 && asked[0].contains("mine.env:2: GitHub token"), "{asked:?}");
     assert!(all_of(&remote).contains(&token), "a person said that it may");
 }
+
+/// Everything of a run that any view or record shows, as text.
+fn shown(world: &World, run: &Run, hold: Option<&Hold>) -> String {
+    let events: Vec<String> = world.events(&run.id).iter().map(|event| format!("{event:?}")).collect();
+    format!("{}{hold:?}", events.join("\n"))
+}
+
+#[tokio::test]
+async fn a_file_or_folder_whose_name_holds_a_secret_is_committed_only_after_a_yes_and_named_without_it() {
+    let token = token();
+    for path in [format!("keys/{token}.txt"), format!("{token}/a.txt"), format!("new\nline-{token}")] {
+        let script = format!(
+            "\n[[conversation]]\nrole = \"implementer\"\n[[conversation.turn]]\n[[conversation.turn.call]]\n\
+             tool = \"shell\"\ninput = {{ command = {:?} }}\n[[conversation.turn]]\n[[conversation.turn.call]]\n\
+             tool = \"complete_pulse\"\ninput = {{ summary = \"made\" }}\n",
+            format!("mkdir -p \"$(dirname '{path}')\" && echo plain > '{path}'")
+        );
+        let world = World::new(&[plan(), &script, review()].concat());
+        let mut asked = Vec::new();
+        let run = world
+            .work("autonomous", "true", |run: &Run, hold: &Hold| -> Decision {
+                if hold.kind == HoldKind::Permission {
+                    assert!(run.code().is_none(), "nothing was committed");
+                    assert!(!all_of(&world.repo()).contains(&token));
+                    asked.push((hold.clone(), shown(&world, run, Some(hold))));
+                }
+                yes()
+            })
+            .await;
+        completed(&world, &run);
+        assert_eq!(asked.len(), 1, "{path}");
+        let (hold, shown) = &asked[0];
+        assert!(hold.summary.contains("GitHub token") && hold.summary.contains("[redacted"), "{}", hold.summary);
+        assert!(!shown.contains(&token), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_were_there_before_are_not_asked_about() {
+    let token = token();
+    let world = World::new(&[plan(), &implementer(&["plain\n"]), review()].concat());
+    world.commit(&[(&format!("{token}/a.txt"), "plain\n")]);
+    let run = world
+        .work("autonomous", "true", |_: &Run, hold: &Hold| -> Decision {
+            assert_ne!(hold.kind, HoldKind::Permission, "{}", hold.summary);
+            yes()
+        })
+        .await;
+    completed(&world, &run);
+}
+
+const STUCK: &str = r##"
+[[conversation]]
+role = "pursuer"
+[[conversation.turn]]
+[[conversation.turn.call]]
+tool = "reflect"
+input = { goal_achieved = false, progress = 0, content = "no way in", requires_user_intervention = true, issues = ["no key"] }
+"##;
+
+#[tokio::test]
+async fn a_name_with_a_secret_in_the_history_of_a_person_is_found_before_a_push() {
+    let token = token();
+    let world = World::new(STUCK);
+    let remote = remote(&world);
+    pushing(&world);
+    let mut asked = Vec::new();
+    let run = world
+        .work("goal", "true", |run: &Run, hold: &Hold| -> Decision {
+            match hold.kind {
+                HoldKind::Stuck => Decision::TakeOver,
+                HoldKind::Paused => {
+                    let (repo, branch) = (world.repo(), &run.opened().branch);
+                    git(&repo, &["checkout", "-q", branch]);
+                    world.commit(&[(&format!("{token}/mine.txt"), "plain\n")]);
+                    // Gone from the tree, and still in the history.
+                    git(&repo, &["rm", "-q", "-r", &token]);
+                    git(&repo, &["commit", "-q", "-m", "away with it"]);
+                    git(&repo, &["checkout", "-q", "main"]);
+                    Decision::Resume
+                }
+                HoldKind::Permission => {
+                    assert_eq!(all_of(&remote), "", "nothing was pushed");
+                    asked.push(hold.summary.clone());
+                    yes()
+                }
+                _ => yes(),
+            }
+        })
+        .await;
+    completed(&world, &run);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(asked[0].contains("[redacted: GitHub token]/mine.txt") && !asked[0].contains(&token), "{asked:?}");
+}
+
+#[tokio::test]
+async fn commits_of_a_person_with_a_secret_in_them_are_not_merged_before_they_say_so() {
+    let token = token();
+    let careless = crate::team::SCRIPT.replace("&& printf 'A\\\\nB\\\\n' > both.txt", "&& echo more >> both.txt");
+    assert_ne!(careless, crate::team::SCRIPT);
+    for (answer, lands) in [(yes(), true), (Decision::Cancel { reason: None }, false)] {
+        let world = World::new(&careless);
+        let on_main = || git(&world.repo(), &["log", "main", "-p", "--text"]).contains(&token);
+        let mut asked = Vec::new();
+        let run = world.work("team", "test -s both.txt", |run: &Run, hold: &Hold| -> Decision {
+            match hold.kind {
+                HoldKind::Clarification => Decision::Answer { answer: vec!["One.".to_owned()] },
+                HoldKind::Conflict => {
+                    let (repo, branch) = (world.repo(), &run.opened().branch);
+                    let commit = run.task(hold.task.as_deref().unwrap()).unwrap().commit.clone().unwrap();
+                    git(&repo, &["checkout", "-q", branch]);
+                    git(&repo, &["merge", "-q", "--no-ff", "-m", "By hand", commit.as_str()]);
+                    world.commit(&[("both.txt", "A\nB\n"), ("mine.env", &format!("\nDEPLOY={token}\n"))]);
+                    git(&repo, &["checkout", "-q", "main"]);
+                    Decision::Retry { feedback: None, model: None }
+                }
+                HoldKind::Permission => {
+                    assert!(!on_main(), "it is on the base already");
+                    asked.push(hold.summary.clone());
+                    answer.clone()
+                }
+                _ => yes(),
+            }
+        });
+        let run = run.await;
+        assert_eq!(check_log(&run.id, &world.log(&run.id)), []);
+        assert!(asked.len() == 1 && asked[0].contains("mine.env:2: GitHub token"), "{asked:?}");
+        assert!(asked[0].contains("what is to be merged") && !asked[0].contains(&token), "{asked:?}");
+        assert_eq!(on_main(), lands);
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_what_a_check_printed_holds_no_secret_and_no_half_of_one() {
+    let token = token();
+    let reversed: String = token.chars().rev().collect();
+    // The last 8 KiB begin in the middle of the token; then in the middle of what is read of a longer output.
+    for (after, name) in [(8_170, "kept"), (65_520, "read"), (10, "whole")] {
+        let world = World::new(&[plan(), &implementer(&["plain\n"]), review()].concat());
+        let check = format!(
+            "head -c 70000 /dev/zero | tr '\\0' y; echo; printf %s {reversed} | rev | tr -d '\\n'; printf ' '; head -c {after} /dev/zero | tr '\\0' x"
+        );
+        let run = world.work("autonomous", &check, |_: &Run, _: &Hold| -> Decision { yes() }).await;
+        completed(&world, &run);
+        let tail = &run.proof.as_ref().unwrap().checks[0].tail;
+        let halves = [&token[20..], &token[32..], &token[..20]];
+        assert!(halves.iter().all(|half| !tail.contains(half)), "{name}: {tail}");
+        assert!(!shown(&world, &run, None).contains(&token[20..]), "{name}");
+        assert!(tail.ends_with("xxxxx"), "{name}: {tail}");
+    }
+}

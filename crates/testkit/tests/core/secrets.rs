@@ -80,6 +80,32 @@ fn what_is_to_be_pushed_waits_too_and_is_pushed_as_it_is_after_a_yes() {
 }
 
 #[test]
+fn what_is_to_be_merged_waits_too_and_is_merged_as_it_is_after_a_yes() {
+    let mut history = begin("autonomous", samples::config());
+    while open(&history) != ["land"] {
+        good(&mut history);
+    }
+    let land = history.run.open_effects.values().next().unwrap().clone();
+    end(&mut history, Outcome::SecretsFound { findings: vec![samples::finding("src/login.rs")] });
+    assert_eq!(held(&history), (HoldKind::Permission, vec![DecisionKind::Approve, DecisionKind::Cancel]));
+    let hold = history.run.hold().unwrap();
+    assert!(hold.summary.contains("what is to be merged") && hold.summary.contains("merge exactly these"));
+    let mut unasked = history.log.clone();
+    let last = unasked.last().unwrap();
+    unasked.push(Recorded {
+        sequence: last.sequence + 1,
+        at: last.at,
+        event: Event::EffectRequested { number: history.run.effects_requested + 1, effect: land },
+    });
+    assert!(check_log(&history.run.id, &unasked).iter().any(|broken| broken.rule == 24));
+    yes(&mut history);
+    assert_eq!(open(&history), ["land"]);
+    good_until_held(&mut history);
+    assert!(matches!(history.run.phase, Phase::Ended { .. }));
+    keeps_every_rule(&history);
+}
+
+#[test]
 fn a_log_in_which_such_work_is_committed_or_pushed_unasked_breaks_rule_24() {
     let history = blocked();
     let mut log = history.log.clone();

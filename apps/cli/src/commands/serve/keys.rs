@@ -7,6 +7,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use runner::ServerSecrets;
+
 /// Set for a process that reads its keys from standard input.
 const VARIABLE: &str = "HOLDPOINT_KEYS_FROM";
 const STDIN: &str = "stdin";
@@ -16,6 +18,15 @@ const MAX_BYTES: usize = 32 * 1024;
 /// Variables whose value is a key of the server's.
 fn is_key(name: &str) -> bool {
     name.ends_with("_API_KEY") || matches!(name, "GITHUB_TOKEN" | "DATABASE_URL")
+}
+
+/// The keys in the environment as known secrets, for what is logged before the server has read its settings.
+pub(super) fn secrets(variables: &BTreeMap<String, String>) -> ServerSecrets {
+    let secrets = ServerSecrets::default();
+    for (name, value) in variables.iter().filter(|(name, _)| is_key(name)) {
+        secrets.add(name, value);
+    }
+    secrets
 }
 
 /// The server's settings and keys.
