@@ -102,6 +102,7 @@ const PLAIN_FILE_ACCESS: &[&str] = &[
     "git/workspace.rs",
     "isolation.rs",
     "kept.rs",
+    "key_command.rs",
     "models.rs",
     "program_identity.rs",
     "roles.rs",

@@ -1,10 +1,11 @@
 //! A run against an OpenAI-compatible server with a key: the key reaches the server and never the agent.
 
 use std::collections::BTreeMap;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -114,6 +115,88 @@ pub(crate) fn everything_below(folder: &std::path::Path) -> String {
         }
     }
     text
+}
+
+/// The same server for one key at a time: any other gets 401.
+async fn strict_upstream(seen: Seen, good: Arc<Mutex<&'static str>>) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let answer = async move |headers: HeaderMap, body: Json<Value>| {
+        let key = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if key != format!("Bearer {}", good.lock().unwrap()) {
+            let error = json!({"error": {"message": "the key is wrong", "code": "invalid_api_key"}});
+            return (StatusCode::UNAUTHORIZED, Json(error)).into_response();
+        }
+        complete(State(seen), headers, body).await
+    };
+    let router = Router::new().route("/v1/chat/completions", post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test]
+async fn a_key_that_a_command_prints_is_used_renewed_and_kept_nowhere() {
+    const NEXT: &str = "sk-another-secret-that-must-stay-outside";
+    let (seen, good) = (Seen::default(), Arc::new(Mutex::new(KEY)));
+    let url = strict_upstream(seen.clone(), Arc::clone(&good)).await;
+    let world = World::new("").unwrap();
+    let (store, log) = (world.outside().join("store"), world.outside().join("server.log"));
+    let command = format!("cat '{}' 2>/dev/null || {{ echo '{KEY}' >&2; exit 1; }}", store.display());
+    let config = format!(
+        "[providers.house]\nbase_url = \"{url}\"\nkey_command = [\"/bin/sh\", \"-c\", {}]\n",
+        json!(command.replace(KEY, &["sk-a-secret", "-that-must-stay-outside"].join("''")))
+    );
+    std::fs::write(world.home().join("config.toml"), config).unwrap();
+    let logging = BTreeMap::from([("HOLDPOINT_LOG".to_owned(), "trace".to_owned())]);
+    let file = Stdio::from(std::fs::File::create(&log).unwrap());
+    let product = Product::start_logging_to(file, &world.home(), &logging).await.unwrap();
+    let ended = |view: &Value| view["completedAt"].is_string() || view["hold"].is_object();
+
+    // The store is locked: the run waits and says what to do.
+    let run = product.run(None, &body(&world, "house/some-model")).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    let view = product.until(id, ended).await.unwrap();
+    let hold = view["hold"].to_string();
+    for words in ["there is no key for `house`", "`sh` ended with exit status: 1", "run the command in a terminal"] {
+        assert!(hold.contains(words), "`{words}` is not in {hold}");
+    }
+    assert!(seen.0.lock().unwrap().is_empty());
+
+    std::fs::write(&store, format!("{KEY}\n")).unwrap();
+    let (status, answer) = product.decide(&view, &json!({"decision": "retry"})).await.unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let again = |view: &Value| view["completedAt"].is_string() || view["hold"]["id"] != hold_id(&hold);
+    let view = product.until(id, |view| ended(view) && again(view)).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    let calls = seen.0.lock().unwrap().len();
+    assert!(calls > 0);
+    let environment = world.git(&["show", "main:env.txt"]).unwrap();
+    assert!(environment.contains("HOLDPOINT_ATTEMPT=") && !environment.contains(KEY), "{environment}");
+
+    // The key is replaced: the next attempt after the refusal asks for the new one.
+    *good.lock().unwrap() = NEXT;
+    std::fs::write(&store, format!("{NEXT}\n")).unwrap();
+    let run = product.run(None, &body(&world, "house/some-model")).await.unwrap();
+    let id = run["id"].as_str().unwrap();
+    let view = product.until(id, ended).await.unwrap();
+    assert_eq!(view["hold"]["kind"], "model", "{view}");
+    let hold = view["hold"].to_string();
+    let (status, answer) = product.decide(&view, &json!({"decision": "retry"})).await.unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let again = |view: &Value| view["completedAt"].is_string() || view["hold"]["id"] != hold_id(&hold);
+    let view = product.until(id, |view| ended(view) && again(view)).await.unwrap();
+    assert_eq!(view["status"], "completed", "{view}");
+    product.stop().await.unwrap();
+    std::fs::remove_file(&store).unwrap();
+    let everywhere = everything_below(world.outside());
+    assert!(everywhere.contains("a key_command gave no key"), "the log says so");
+    for key in [KEY, NEXT] {
+        assert!(!everywhere.contains(key), "the key lies on the disk");
+    }
+}
+
+fn hold_id(hold: &str) -> Value {
+    serde_json::from_str::<Value>(hold).unwrap()["id"].clone()
 }
 
 #[tokio::test]

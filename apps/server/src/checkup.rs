@@ -148,12 +148,12 @@ fn limits(found: GroupLimits) -> FindingView {
     }
 }
 
-fn keys(found: &[&str]) -> FindingView {
-    if found.iter().any(|key| *key != "GITHUB_TOKEN") {
+fn keys(found: &[String]) -> FindingView {
+    if found.iter().any(|key| key != "GITHUB_TOKEN") {
         return good("keys", found.join(", "));
     }
-    let fix =
-        "export ANTHROPIC_API_KEY or another provider's key before the server starts; `holdpoint demo` needs none";
+    let fix = "export ANTHROPIC_API_KEY or another provider's key before the server starts, or set `key_command` of a provider \
+         in config.toml; `holdpoint demo` needs none";
     warning("keys", "no model provider", fix)
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_key_for_a_forge_is_no_key_for_a_model() {
-        assert_eq!(keys(&["OPENAI_API_KEY"]).value, "OPENAI_API_KEY");
-        assert_eq!(keys(&["GITHUB_TOKEN"]).state, FindingState::Warning);
+        assert_eq!(keys(&["OPENAI_API_KEY".to_owned()]).value, "OPENAI_API_KEY");
+        assert_eq!(keys(&["GITHUB_TOKEN".to_owned()]).state, FindingState::Warning);
     }
 }

@@ -165,6 +165,9 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         Missing::Users => ServeError::NobodyNamed,
     })?;
     let setup = Setup::read(home.path(), &settings.environment)?;
+    setup.models.keys.report_to(&settings.secrets);
+    // Before anything of an earlier server goes on: what agents made is scanned for these keys too.
+    setup.models.keys.fetch_all().await;
     let port = wished_port(&settings)?;
     // Bound before the engine starts: a server that nobody can reach must not begin to work.
     let listener = listen(ip, port).await?;

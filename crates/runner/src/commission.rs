@@ -28,6 +28,10 @@ use crate::trouble::{Prospect, Trouble};
 
 /// Prepares the first start of an attempt. Called only when no process of it was ever started.
 pub(crate) async fn prepare(hands: &Hands, job: &Job, task: &AgentTask) -> Result<Launch, PrepareError> {
+    let role = &task.session.role;
+    if !job.run.is_direct(role) {
+        hands.models.fetch_keys(job.run.model(role).into_iter().chain(job.run.fallbacks(role))).await;
+    }
     let needs = Needs::of(&job.run.program(&task.session.role), &task.purpose);
     let tier = hands.tier(Path::new(&job.run.opened().project), needs).await?;
     let (paths, inner, inner_task) = (hands.paths.clone(), job.clone(), task.clone());

@@ -177,6 +177,7 @@ async fn prepare(hands: &Hands, talk: &Talk, place: &Place) -> Result<Launch, Pr
         laid::put(&session, JOB_FILE, &text)
     };
     hands.blocking_on(&format!("channel {}", talk.channel), lay_out).await?;
+    hands.models.fetch_keys([&talk.model]).await;
     Ok(Launch { tier, ..launch(hands, talk, place)? })
 }
 

@@ -104,6 +104,7 @@ impl Hands {
     #[must_use]
     pub fn new(config: HandsConfig) -> Arc<Self> {
         let secrets = config.secrets.clone().with_those_of(&config);
+        config.models.keys.report_to(&secrets);
         let HandsConfig { home, program, models, mcp, direct, isolation, forge, secrets: _, store, diary } = config;
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);

@@ -1,6 +1,6 @@
 //! Which upstreams an agent may use: settings and scripts become the broker's grant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use broker::purses::SharedPurse;
@@ -11,6 +11,7 @@ use broker::{
 use domain::{ModelName, Run, Session};
 use drivers::ModelDoor;
 
+use crate::provider_keys::KeyCommands;
 use crate::purses::SharedLimits;
 
 /// Everything the server knows about models. Holds keys: its `Debug` shows none.
@@ -28,6 +29,8 @@ pub struct Models {
     pub embeddings: Option<ModelName>,
     /// What runs may spend together.
     pub shared: SharedLimits,
+    /// Commands that print the keys of providers; their keys go before those of `upstreams`.
+    pub keys: KeyCommands,
 }
 
 /// One provider.
@@ -65,6 +68,16 @@ pub enum ModelError {
         /// What to set.
         hint: String,
     },
+    /// The command for the key gave none.
+    #[error("there is no key for `{provider}`: {reason}")]
+    NoKey {
+        /// The provider.
+        provider: String,
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
     /// There is no such script.
     #[error("there is no script `{0}`")]
     UnknownScript(String),
@@ -83,7 +96,7 @@ impl ModelError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::UnknownProvider { hint, .. } => hint.clone(),
+            Self::UnknownProvider { hint, .. } | Self::NoKey { hint, .. } => hint.clone(),
             Self::UnknownScript(name) => format!("put it at `scripts/{name}.toml` in the data directory"),
             Self::BadScript { .. } => "mend the script file and try again".to_owned(),
         }
@@ -93,13 +106,29 @@ impl ModelError {
 impl Models {
     /// Whether the model can be used at all.
     pub fn check(&self, model: &ModelName) -> Result<(), ModelError> {
-        self.upstream(model).map(drop)
+        self.upstream_with(model, Secret::default()).map(drop)
     }
 
     /// Whether the cost of the model's tokens is known.
     #[must_use]
     pub fn has_price(&self, model: &ModelName) -> bool {
         self.prices.find(model.provider(), model.model()).is_some()
+    }
+
+    /// Has the keys of these models' providers fetched, where commands print them. Grants say why one is missing.
+    pub(crate) async fn fetch_keys<'a>(&self, models: impl IntoIterator<Item = &'a ModelName>) {
+        let mut providers: BTreeSet<&str> = models.into_iter().map(ModelName::provider).collect();
+        providers.extend(self.embeddings.as_ref().map(ModelName::provider));
+        for provider in providers {
+            self.keys.fetch(provider).await;
+        }
+    }
+
+    /// The models of a role failed: the next attempt asks for their keys anew.
+    pub(crate) fn forget_keys(&self, run: &Run, role: &str) {
+        for model in run.model(role).into_iter().chain(run.fallbacks(role)) {
+            self.keys.forget(model.provider());
+        }
     }
 
     /// What one attempt may ask of models.
@@ -178,7 +207,9 @@ impl Models {
     /// # Errors
     /// Why not, for people.
     pub fn check_embeddings(&self, model: &ModelName) -> Result<(), String> {
-        let grant = self.embeddings_with(model).map_err(|error| format!("{error}; {}", error.hint()))?;
+        let upstream = self.upstream_with(model, Secret::default());
+        let upstream = upstream.map_err(|error| format!("{error}; {}", error.hint()))?;
+        let grant = EmbeddingsGrant { upstream, model: model.model().to_owned() };
         grant.check().map_err(|error| error.to_string())
     }
 
@@ -193,6 +224,18 @@ impl Models {
     }
 
     fn upstream(&self, model: &ModelName) -> Result<Upstream, ModelError> {
+        let provider = model.provider();
+        let key = match self.keys.key(provider) {
+            Some(key) => key.map_err(|(reason, hint)| {
+                let provider = provider.to_owned();
+                ModelError::NoKey { provider, reason, hint }
+            })?,
+            None => self.upstreams.get(provider).map(|settings| settings.key.clone()).unwrap_or_default(),
+        };
+        self.upstream_with(model, key)
+    }
+
+    fn upstream_with(&self, model: &ModelName, key: Secret) -> Result<Upstream, ModelError> {
         let provider = model.provider();
         let prices = self.prices.for_provider(provider);
         if provider == "scripted" {
@@ -215,7 +258,7 @@ impl Models {
             provider: provider.to_owned(),
             kind: settings.kind,
             base_url: settings.base_url.clone(),
-            key: settings.key.clone(),
+            key,
             script: None,
             prices,
             models: vec![model.model().to_owned()],

@@ -110,6 +110,7 @@ pub async fn try_model(
     protocol: Option<Protocol>,
 ) -> Result<ModelTry, TryError> {
     let protocol = protocol.unwrap_or_else(|| spoken(models, model));
+    models.fetch_keys([model]).await;
     let name = fresh_name();
     let grant = grant(models, home, model, protocol, &name)?;
     let folder = tries_folder(home);

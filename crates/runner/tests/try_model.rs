@@ -87,6 +87,7 @@ fn models(home: &Path, provider: &str, kind: UpstreamKind, base_url: String) -> 
         search: None,
         embeddings: None,
         shared: runner::SharedLimits::default(),
+        keys: runner::KeyCommands::default(),
     }
 }
 

@@ -19,7 +19,7 @@ use broker::PriceTable;
 use domain::{AgentProgram, Gate, Micros, ModelName, TrustKey};
 use engine::EntryRule;
 use jiff::SignedDuration;
-use runner::{DirectAgents, McpServers, Models};
+use runner::{DirectAgents, KeyCommands, McpServers, Models};
 
 use crate::notify::Notify;
 use crate::retention;
@@ -144,6 +144,7 @@ impl Setup {
         let direct = direct::agents(user.direct(), &user.text, environment, &path)?;
         let notify = notify::notify(&user.notify, &user.text, environment, &path)?;
         let keys = providers::keys(environment, &user.providers);
+        let commands = KeyCommands::new(providers::key_commands(environment, &user.providers, &path)?);
         let isolation = isolation::isolation(environment, &user, home, &path)?;
         let mut scripts = user::scripts_in(&home.join("scripts"));
         scripts.extend(user.scripts.into_iter().map(|(name, script)| (name, home.join(script))));
@@ -151,7 +152,7 @@ impl Setup {
         let search = user.search.map(|search| search.grant(environment, &path)).transpose()?;
         let mcp = mcp::servers(user.mcp, environment, &path)?;
         let embeddings = user.embeddings.map(|embeddings| embeddings.model(&path)).transpose()?;
-        let models = Models { upstreams, scripts, prices, search, embeddings, shared };
+        let models = Models { upstreams, scripts, prices, search, embeddings, shared, keys: commands };
         if let Some(model) = &models.embeddings {
             models.check_embeddings(model).map_err(|reason| user::refuse_embeddings(&path, &reason))?;
         }
@@ -370,6 +371,27 @@ mod tests {
         check_refused("automerge = true\n", &[], "automerge");
         check_refused("[trust]\nplanning = \"never\"\n", &[], "never");
         check_refused("[providers.mine]\nkey = \"x\"\n", &[], "base_url");
+    }
+
+    #[test]
+    fn a_command_that_prints_a_key_makes_a_provider_usable_and_a_variable_goes_before_it() {
+        let home = tempfile::tempdir().unwrap();
+        let file = "[providers.openai]\nkey_command = [\"/usr/bin/pass\", \"show\", \"work/openai\"]\n";
+        std::fs::write(home.path().join("config.toml"), file).unwrap();
+        let read = |said: &[(&str, &str)]| Setup::read(home.path(), &environment(said)).unwrap();
+        let setup = read(&[]);
+        assert!(check_model(&setup.models, &"openai/gpt-4o".parse().unwrap()).is_ok());
+        assert_eq!(setup.keys["openai"], "key_command (`pass`)");
+        assert_eq!(setup.told.keys, ["openai: key_command (`pass`)"]);
+        assert!(format!("{:?}", setup.models.keys).contains("openai"));
+        let setup = read(&[("OPENAI_API_KEY", "k")]);
+        assert_eq!(setup.keys["openai"], "OPENAI_API_KEY");
+        assert!(!format!("{:?}", setup.models.keys).contains("openai"));
+        let of = |value: &str| format!("[providers.openai]\nkey_command = {value}\n");
+        check_refused(&of("[]"), &[], "[providers.openai]: key_command names no program");
+        check_refused(&of("[\"./key\"]"), &[], "relative path");
+        check_refused(&of("\"pass show x\""), &[], "line 2");
+        check_refused(&(of("[\"pass\"]") + "key = \"k\"\n"), &[], "not both");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use broker::{HostedFeatures, Limits, Secret, UpstreamKind};
 use domain::{ConfigError, ModelName};
-use runner::{Models, UpstreamSettings};
+use runner::{KeyCommand, KeyCommandError, Models, UpstreamSettings};
 use wire::Problem;
 
 use super::SettingsError;
@@ -111,7 +111,8 @@ pub(crate) fn check_model(models: &Models, name: &ModelName) -> Result<(), Probl
         Some(provider) => {
             let message = format!("`{name}` cannot be reached: the provider `{}` is not set up", provider.name);
             let hint = format!(
-                "set {0}_API_KEY (or {0}_BASE_URL for a server of your own) where the server is started, and start it again",
+                "set {0}_API_KEY (or {0}_BASE_URL for a server of your own) where the server is started, or `key_command` in \
+                 config.toml, and start it again",
                 provider.prefix
             );
             refuse("provider_not_configured", message, hint)
@@ -152,13 +153,42 @@ pub(crate) fn known() -> impl Iterator<Item = Known> {
     })
 }
 
+/// The commands that print keys. A variable of the environment goes before one.
+pub(super) fn key_commands(
+    environment: &BTreeMap<String, String>,
+    files: &BTreeMap<String, ProviderFile>,
+    path: &Path,
+) -> Result<BTreeMap<String, KeyCommand>, SettingsError> {
+    let mut commands = BTreeMap::new();
+    for (name, file) in files {
+        let Some(argv) = &file.key_command else { continue };
+        if file.key.is_some() {
+            return Err(refuse_provider(name, path, "set `key` or `key_command`, not both"));
+        }
+        let refuse = |error: KeyCommandError| refuse_provider(name, path, &format!("{error}; {}", error.hint()));
+        let command = KeyCommand::new(argv).map_err(refuse)?;
+        if !has_variable(environment, name) {
+            commands.insert(name.clone(), command);
+        }
+    }
+    Ok(commands)
+}
+
+fn has_variable(environment: &BTreeMap<String, String>, name: &str) -> bool {
+    known().any(|provider| provider.name == name && get(environment, &provider.key_variable).is_some())
+}
+
 /// Where each provider's key is from.
 pub(super) fn keys(
     environment: &BTreeMap<String, String>,
     files: &BTreeMap<String, ProviderFile>,
 ) -> BTreeMap<String, String> {
-    let in_files = files.iter().filter(|(_, file)| file.key.as_ref().is_some_and(|key| !key.is_empty()));
-    let mut keys: BTreeMap<_, _> = in_files.map(|(name, _)| (name.clone(), "config.toml".to_owned())).collect();
+    let in_file = |file: &ProviderFile| match &file.key_command {
+        Some(argv) => KeyCommand::new(argv).ok().map(|command| format!("key_command (`{}`)", command.name())),
+        None => file.key.as_ref().filter(|key| !key.is_empty()).map(|_| "config.toml".to_owned()),
+    };
+    let in_files = files.iter().filter_map(|(name, file)| Some((name.clone(), in_file(file)?)));
+    let mut keys: BTreeMap<_, _> = in_files.collect();
     let said = known().filter(|provider| get(environment, &provider.key_variable).is_some());
     keys.extend(said.map(|provider| (provider.name.to_owned(), provider.key_variable)));
     keys
@@ -180,7 +210,8 @@ pub(super) fn upstreams(
             return Err(refuse(&url_name, url, "use an address that begins with http:// or https://"));
         }
         let base_url = said.or_else(|| file?.base_url.as_deref());
-        if key.is_none() && base_url.is_none() {
+        let command = file.and_then(|file| file.key_command.as_ref());
+        if key.is_none() && base_url.is_none() && command.is_none() {
             continue;
         }
         let word = file.and_then(|file| file.kind.as_deref()).unwrap_or(provider.kind);

@@ -15,8 +15,9 @@ use super::{SettingsError, environment};
 pub struct Told {
     /// Every setting.
     pub settings: Vec<SettingView>,
-    /// Variables with a provider's key that are set; only their names.
-    pub keys: Vec<&'static str>,
+    /// Where keys come from: names of variables that are set, and providers with a key or a command for one in the
+    /// user's file.
+    pub keys: Vec<String>,
     /// Paths that sandboxes show besides the system's own.
     pub readable: Vec<PathBuf>,
 }
@@ -37,11 +38,26 @@ impl Told {
     pub fn read(home: &Path, environment: &BTreeMap<String, String>) -> Result<Self, SettingsError> {
         let file = read_file(&home.join("config.toml"))?;
         let variable = |name: &str| environment::get(environment, name).map(str::to_owned);
-        let keys = KEYS.into_iter().filter(|name| variable(name).is_some()).collect();
+        let set = KEYS.into_iter().filter(|name| variable(name).is_some()).map(str::to_owned);
+        let keys = set.chain(keys_in(&file)).collect();
         let readable = file.get("readable_paths").and_then(Value::as_array).into_iter().flatten();
         let readable = readable.filter_map(Value::as_str).map(PathBuf::from).collect();
         Ok(Self { settings: all(variable, &file), keys, readable })
     }
+}
+
+/// Providers with a key in the user's file, or a command that prints one. Of the command only its name is shown.
+fn keys_in(file: &Table) -> Vec<String> {
+    let providers = file.get("providers").and_then(Value::as_table).into_iter().flatten();
+    let source = |provider: &Value| match (provider.get("key_command"), provider.get("key")) {
+        (Some(argv), _) => {
+            let program = argv.get(0)?.as_str()?;
+            Some(format!("key_command (`{}`)", program.rsplit('/').next().unwrap_or(program)))
+        }
+        (None, Some(_)) => Some("config.toml".to_owned()),
+        (None, None) => None,
+    };
+    providers.filter_map(|(name, provider)| Some(format!("{name}: {}", source(provider)?))).collect()
 }
 
 /// Variable, key in the user's file, default. Empty means that there is none.
@@ -176,6 +192,12 @@ mod tests {
             all(|wanted| said.iter().find(|(key, _)| *key == wanted).map(|(_, v)| (*v).to_owned()), &Table::new());
         let shown = &settings.iter().find(|setting| setting.name == "OPENAI_BASE_URL").unwrap().value;
         assert!(!shown.contains("q7Zt1Lw9Xc3V") && shown.contains("models.example.org"), "{shown}");
+    }
+
+    #[test]
+    fn where_keys_come_from_is_told_without_arguments_and_values() {
+        let file = "[providers.a]\nkey = \"k3y-of-mine\"\n[providers.b]\nkey_command = [\"/usr/bin/pass\", \"s3cret-name\"]\n[providers.c]\n";
+        assert_eq!(keys_in(&file.parse().unwrap()), ["a: config.toml", "b: key_command (`pass`)"]);
     }
 
     #[test]

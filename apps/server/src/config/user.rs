@@ -147,6 +147,8 @@ pub(super) struct ProviderFile {
     pub(super) kind: Option<String>,
     pub(super) base_url: Option<String>,
     pub(super) key: Option<String>,
+    /// A command that prints the key, such as `["pass", "show", "x"]`.
+    pub(super) key_command: Option<Vec<String>>,
     pub(super) max_concurrent_calls: Option<u32>,
     pub(super) max_calls_per_minute: Option<u32>,
     /// Tools that the provider runs, such as `web_search`; what they bring in is untrusted input.

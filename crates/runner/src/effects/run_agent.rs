@@ -161,7 +161,10 @@ async fn conclude(
             return Ok(AgentEnd::Reflected { reflection, tree: None });
         }
         HandIn::Permission { request } => return Ok(AgentEnd::NeedsPermission { request: clip(&request, MAX_WORDS) }),
-        HandIn::ModelFailed { reason } => return Ok(AgentEnd::ModelFailed { reason }),
+        HandIn::ModelFailed { reason } => {
+            hands.models.forget_keys(&job.run, &task.session.role);
+            return Ok(AgentEnd::ModelFailed { reason });
+        }
         HandIn::QuotaSpent { reason, resets_at } => return Ok(AgentEnd::QuotaSpent { reason, resets_at }),
         HandIn::BudgetSpent { reason, shortage } => return Ok(AgentEnd::BudgetSpent { reason, shortage }),
         HandIn::GaveUp { reason } => return Ok(AgentEnd::Crashed { reason }),

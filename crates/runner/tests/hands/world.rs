@@ -136,6 +136,7 @@ impl World {
             search: None,
             embeddings,
             shared: runner::SharedLimits::default(),
+            keys: runner::KeyCommands::default(),
         };
         let logins = direct(&folder.path().join("home"));
         let clock = Arc::new(jiff::Timestamp::now);

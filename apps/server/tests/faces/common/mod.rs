@@ -263,6 +263,7 @@ fn setup(home: &Path) -> Setup {
             search: None,
             embeddings: None,
             shared: runner::SharedLimits::default(),
+            keys: runner::KeyCommands::default(),
         },
         keys: BTreeMap::new(),
         mcp: runner::McpServers::default(),
