@@ -17,6 +17,8 @@ use tokio::sync::Notify;
 use crate::upstream::everything_below;
 
 const TOKEN: &str = "ghp_a-secret-that-must-not-be-kept";
+/// Of a classic token that can do much.
+const SCOPES: (&str, &str) = ("x-oauth-scopes", "delete_repo, repo, workflow");
 const REMOTE: &str = "https://github.com/o/r.git";
 
 const STORY: &str = r##"
@@ -97,9 +99,13 @@ impl Host {
     }
 }
 
-async fn list(State(host): State<Host>, Route(route): Route<(String, String)>, headers: HeaderMap) -> Json<Value> {
+async fn list(
+    State(host): State<Host>,
+    Route(route): Route<(String, String)>,
+    headers: HeaderMap,
+) -> ([(&'static str, &'static str); 1], Json<Value>) {
     host.check(&route, &headers);
-    Json(Value::Array(host.pulls()))
+    ([SCOPES], Json(Value::Array(host.pulls())))
 }
 
 async fn open(
@@ -194,6 +200,14 @@ async fn one_pull_request(world: &World, bare: &Path, host: &Host, product: Prod
 
     product.stop().await.unwrap();
     let logged = std::fs::read_to_string(log_of(world)).unwrap();
+    let warned = logged.lines().filter(|line| line.contains("GITHUB_TOKEN can do more than pull requests need"));
+    let warned: Vec<&str> = warned.collect();
+    assert!(warned.len() == 1 && warned[0].contains("delete_repo, workflow"), "{warned:?}");
+    let told = server::Told::read(&world.home(), &host.environment()).unwrap();
+    let findings = server::findings(&world.home(), &told);
+    let finding = findings.iter().find(|finding| finding.name == "github").unwrap();
+    assert!(finding.value.contains("github.com") && finding.value.contains("delete_repo, workflow"), "{finding:?}");
+    assert!(finding.fix.as_ref().unwrap().contains("fine-grained"));
     assert!(logged.contains("TRACE") && logged.contains("push --porcelain"), "the log says what git is told: {logged}");
     let kept = everything_below(world.outside());
     assert!(kept.contains("PR_OPENED") && !kept.contains(TOKEN), "the token lies on the disk");

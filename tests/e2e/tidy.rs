@@ -120,6 +120,7 @@ const PLAIN_FILE_ACCESS: &[&str] = &[
     "shim/spool.rs",
     "shim/supervise.rs",
     "specs.rs",
+    "token_power.rs",
     "try_model.rs",
 ];
 

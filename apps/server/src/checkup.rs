@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use runner::TokenPower;
 use runner::sandbox::{Enforced, GroupLimits, Limits, Tier, group_limits};
 use wire::{FindingState, FindingView};
 
@@ -12,7 +13,7 @@ use crate::Told;
 /// What can be told without a server that runs. Blocks: it starts programs.
 #[must_use]
 pub fn findings(home: &Path, told: &Told) -> Vec<FindingView> {
-    vec![
+    let mut findings = vec![
         good("version", env!("CARGO_PKG_VERSION")),
         data_directory(home),
         token(&home.join("token")),
@@ -22,7 +23,19 @@ pub fn findings(home: &Path, told: &Told) -> Vec<FindingView> {
         readable(&told.readable),
         limits(group_limits(&Limits::default())),
         keys(&told.keys),
-    ]
+    ];
+    findings.extend(told.token_power.as_ref().map(token_power));
+    findings
+}
+
+/// Scopes of the GitHub token that nothing here needs.
+fn token_power(known: &TokenPower) -> FindingView {
+    if known.excess.is_empty() {
+        return good("github", format!("GITHUB_TOKEN has no more power at {} than pull requests need", known.host));
+    }
+    let (host, scopes) = (&known.host, known.excess.join(", "));
+    let value = format!("GITHUB_TOKEN can do more at {host} than pull requests need: {scopes}");
+    warning("github", value, TokenPower::hint())
 }
 
 /// Something that is as it should be.

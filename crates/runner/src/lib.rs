@@ -52,6 +52,7 @@ mod specs;
 mod steps;
 mod strangers;
 mod task_file;
+mod token_power;
 mod trouble;
 mod try_model;
 
@@ -67,4 +68,5 @@ pub use purses::SharedLimits;
 pub use read::{ArtifactText, FileCounts, FileWish, ReadError, RunDiff};
 pub use server_secrets::ServerSecrets;
 pub use settings::ForgeSettings;
+pub use token_power::TokenPower;
 pub use try_model::{ModelTry, TriesSpend, TryError, tries_folder, tries_so_far, try_model};

@@ -310,3 +310,35 @@ fn the_template_of_the_base_is_read_from_its_commit() {
     assert_eq!(pull_request_template(&world.private, &commit).unwrap().unwrap(), "## Why\n");
     assert_eq!(pull_request_template(&world.private, &world.base).unwrap(), None);
 }
+
+#[tokio::test]
+async fn the_scopes_of_a_classic_token_are_learned_from_any_answer_and_a_fine_grained_one_has_none() {
+    let excess_of = async |scopes: Option<&str>, private: Option<bool>| {
+        let with_scopes = |status: u16, body: &Value| Play {
+            headers: scopes.map(|scopes| ("x-oauth-scopes", scopes.to_owned())).into_iter().collect(),
+            ..play(status, body)
+        };
+        let mut created = listed(1, "");
+        if let Some(private) = private {
+            created["base"]["repo"]["private"] = json!(private);
+        }
+        let fake = Fake::start(vec![with_scopes(200, &json!([])), with_scopes(201, &created)]).await;
+        let forge = fake.forge();
+        forge.open_pull_request(&new()).await.unwrap();
+        forge.scopes().map(|(scopes, visibility)| runner::forge::excess(&scopes, visibility))
+    };
+    assert_eq!(excess_of(None, Some(true)).await, None);
+    assert_eq!(excess_of(Some("repo"), Some(true)).await.unwrap(), [""; 0]);
+    assert_eq!(excess_of(Some("repo"), None).await.unwrap(), [""; 0]);
+    assert_eq!(excess_of(Some("repo"), Some(false)).await.unwrap(), ["repo"]);
+    let much = Some("admin:org, delete_repo, repo, workflow");
+    assert_eq!(excess_of(much, Some(true)).await.unwrap(), ["admin:org", "delete_repo", "workflow"]);
+
+    let refused = Play {
+        headers: vec![("x-oauth-scopes", "gist".to_owned())],
+        ..play(403, &json!({"message": "Resource not accessible by personal access token"}))
+    };
+    let forge = Fake::start(vec![refused]).await.forge();
+    assert!(forge.open_pull_request(&new()).await.is_err());
+    assert_eq!(forge.scopes().unwrap().0, ["gist"]);
+}

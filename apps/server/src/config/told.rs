@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::SecretScanner;
+use runner::TokenPower;
 use toml::{Table, Value};
 use wire::SettingView;
 
@@ -20,6 +21,8 @@ pub struct Told {
     pub keys: Vec<String>,
     /// Paths that sandboxes show besides the system's own.
     pub readable: Vec<PathBuf>,
+    /// What is known of the GitHub token's power.
+    pub token_power: Option<TokenPower>,
 }
 
 /// Only whether they are there is ever told.
@@ -42,7 +45,8 @@ impl Told {
         let keys = set.chain(keys_in(&file)).collect();
         let readable = file.get("readable_paths").and_then(Value::as_array).into_iter().flatten();
         let readable = readable.filter_map(Value::as_str).map(PathBuf::from).collect();
-        Ok(Self { settings: all(variable, &file), keys, readable })
+        let token_power = TokenPower::read(home, variable("GITHUB_TOKEN").as_deref());
+        Ok(Self { settings: all(variable, &file), keys, readable, token_power })
     }
 }
 

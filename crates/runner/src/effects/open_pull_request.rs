@@ -12,6 +12,7 @@ use crate::hands::Hands;
 use crate::report;
 use crate::repos::{Repos, to_git};
 use crate::secret_guard::SecretGuard;
+use crate::token_power;
 use crate::trouble::Trouble;
 
 /// The only host that a token is sent to unless somebody said which API it is for.
@@ -37,10 +38,22 @@ pub(crate) async fn run(hands: &Hands, job: &Job, commit: &CommitId) -> Result<O
     boundary("pull_request.before");
     let opened = forge.open_pull_request(&new).await;
     boundary("pull_request.after");
+    note_power(hands, job, forge).await?;
     match opened {
         Ok(pull) => Ok(Outcome::PullRequestOpened { url: pull.url }),
         Err(error) => refused(words(&error)),
     }
+}
+
+/// What the answers told of the token, also when they refused.
+async fn note_power(hands: &Hands, job: &Job, forge: Forge) -> Result<(), Trouble> {
+    let Some(token) = hands.forge.token.clone() else { return Ok(()) };
+    let home = hands.paths.home().to_owned();
+    let note = move || {
+        token_power::note(&home, &token, &forge);
+        Ok(())
+    };
+    hands.blocking(&job.id.run, note).await
 }
 
 fn forge_of(hands: &Hands, remote: &Remote) -> Result<Forge, String> {

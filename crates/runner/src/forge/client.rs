@@ -2,6 +2,7 @@
 //! no redirect is followed. Repeats nothing by itself.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use super::ForgeError;
 use super::address::{Address, check_api, is_loopback};
+use super::scopes::{self, Visibility};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
@@ -27,6 +29,14 @@ pub struct Forge {
     token: Token,
     http: Client,
     patience: Duration,
+    seen: Mutex<Seen>,
+}
+
+/// What answers have told of the token and the repository.
+#[derive(Debug, Default)]
+struct Seen {
+    scopes: Option<Vec<String>>,
+    is_private: Option<bool>,
 }
 
 /// Not shown by `Debug`.
@@ -65,7 +75,7 @@ impl Forge {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(ForgeError::Client)?;
-        Ok(Self { api, address, token: Token(token), http, patience: PATIENCE })
+        Ok(Self { api, address, token: Token(token), http, patience: PATIENCE, seen: Mutex::default() })
     }
 
     /// `OWNER/REPO`
@@ -73,7 +83,24 @@ impl Forge {
         self.address.repository()
     }
 
-    pub(super) fn host(&self) -> String {
+    /// The scopes of the token, if an answer has named some, and what they are used for.
+    pub fn scopes(&self) -> Option<(Vec<String>, Visibility)> {
+        let seen = self.seen();
+        let visibility = if seen.is_private == Some(false) { Visibility::Public } else { Visibility::Private };
+        Some((seen.scopes.clone()?, visibility))
+    }
+
+    pub(super) fn saw_private(&self, is_private: Option<bool>) {
+        if is_private.is_some() {
+            self.seen().is_private = is_private;
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn host(&self) -> String {
         self.address.host.clone()
     }
 
@@ -100,6 +127,9 @@ impl Forge {
         }
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         let (status, headers) = (response.status(), response.headers().clone());
+        if let Some(named) = headers.get(scopes::HEADER).and_then(|named| named.to_str().ok()) {
+            self.seen().scopes = Some(scopes::parse(named));
+        }
         let answer = self.read(response).await?;
         if !status.is_success() {
             return Err(self.refusal(status, &headers, &answer));

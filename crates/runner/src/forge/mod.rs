@@ -5,10 +5,12 @@ mod address;
 mod client;
 mod error;
 mod pulls;
+mod scopes;
 mod text;
 
 pub use address::host_of;
 pub use client::Forge;
 pub use error::ForgeError;
 pub use pulls::{NewPull, Origin, Pull};
+pub use scopes::{Visibility, excess};
 pub use text::{body, pull_request_template, template_among};

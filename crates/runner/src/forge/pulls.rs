@@ -63,12 +63,14 @@ struct Side {
 #[derive(Deserialize)]
 struct Repository {
     full_name: String,
+    private: Option<bool>,
 }
 
 #[derive(Deserialize)]
 struct Created {
     number: u64,
     html_url: String,
+    base: Option<Side>,
 }
 
 impl Forge {
@@ -92,6 +94,8 @@ impl Forge {
         let head = format!("{}:{}", self.address.owner, new.head);
         let query = [("head", head.as_str()), ("state", "all"), ("per_page", "100")];
         let listed: Vec<Listed> = self.ask(Method::GET, self.url("pulls", &query), None).await?;
+        let bases = listed.iter().filter_map(|pull| pull.base.repo.as_ref());
+        bases.for_each(|repository| self.saw_private(repository.private));
         let from_branch: Vec<Listed> = listed.into_iter().filter(|pull| self.is_from(&pull.head, &new.head)).collect();
         let is_ours = |pull: &&Listed| pull.body.as_deref().is_some_and(|body| has_marker(body, new));
         let is_same = |pull: &&Listed| pull.state == "open" && pull.base.branch == new.base;
@@ -121,6 +125,7 @@ impl Forge {
             "draft": new.draft,
         });
         let created: Created = self.ask(Method::POST, self.url("pulls", &[]), Some(&request)).await?;
+        self.saw_private(created.base.and_then(|base| base.repo?.private));
         self.pull(created.number, &created.html_url, Origin::Opened)
     }
 
