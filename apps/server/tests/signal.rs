@@ -22,6 +22,7 @@ async fn sigterm_ends_the_server_and_takes_its_word_back() {
         last_resort: None,
         program: "/nonexistent".into(),
         environment: BTreeMap::new(),
+        secrets: runner::ServerSecrets::default(),
     };
     let serving = tokio::spawn(serve(settings));
     let info = told.await.unwrap();

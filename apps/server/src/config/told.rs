@@ -191,11 +191,11 @@ mod tests {
 
     #[test]
     fn a_password_in_an_address_is_not_shown() {
-        let said = [("OPENAI_BASE_URL", "https://ada:q7Zt1Lw9Xc3V@models.example.org/v1")];
+        let said = [("OPENAI_BASE_URL", "https://ada:q7Zt1Lw9Xc3V@models.acme.net/v1")];
         let settings =
             all(|wanted| said.iter().find(|(key, _)| *key == wanted).map(|(_, v)| (*v).to_owned()), &Table::new());
         let shown = &settings.iter().find(|setting| setting.name == "OPENAI_BASE_URL").unwrap().value;
-        assert!(!shown.contains("q7Zt1Lw9Xc3V") && shown.contains("models.example.org"), "{shown}");
+        assert!(!shown.contains("q7Zt1Lw9Xc3V") && shown.contains("models.acme.net"), "{shown}");
     }
 
     #[test]

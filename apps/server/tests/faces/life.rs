@@ -24,6 +24,7 @@ fn settings(home: &Path) -> Settings {
         last_resort: None,
         program: "/nonexistent".into(),
         environment: BTreeMap::from([("USER".to_owned(), "ada".to_owned())]),
+        secrets: runner::ServerSecrets::default(),
     }
 }
 
