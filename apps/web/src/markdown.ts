@@ -10,7 +10,8 @@ export type Block =
 
 export function inline(text: string): Inline[] {
   const parts: Inline[] = [];
-  const pattern = /`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*/g;
+  // Stars that do not stand around words are text: `src/**` is a path.
+  const pattern = /`([^`]+)`|(?<![\p{L}\p{N}/*])\*\*(?![\s/*])([^*]*[^\s/*])\*\*(?!\*)|(?<![\p{L}\p{N}/*.])\*(?![\s/*.])([^*]*[^\s/*.])\*(?![\p{L}\p{N}*.])/gu;
   let last = 0;
   for (const found of text.matchAll(pattern)) {
     if (found.index > last) parts.push({ kind: "text", text: text.slice(last, found.index) });

@@ -52,3 +52,7 @@ test("what a drawing does not show is listed", () => {
   expect(lines("flowchart TD\n  A[EVIL] --> B[two]\n  A[nice] --> B")).toEqual(["  A[EVIL] --> B[two]"]);
   expect(lines("stateDiagram-v2\n  s : EVIL words\n  [*] --> s\n  note right of s : two")).toEqual(["  s : EVIL words", "  note right of s : two"]);
 });
+test("stars that stand around no words stay", () => {
+  for (const text of ["remove src/** and lib/** too", "**/*.ts and **/*.js", "a ** b", "*.ts or *.js", "2*3*4", "2**3**4"]) expect(inline(text)).toEqual([{ kind: "text", text }]);
+  expect(inline("a **b c** *d e*, **f**.").map((part) => part.kind)).toEqual(["text", "strong", "text", "em", "text", "strong", "text"]);
+});

@@ -5,9 +5,9 @@ import { type Arrow, type Box, flowchart, undrawn } from "../flowchart";
 export function Diagram({ source, drawing }: { source: string; drawing?: string | undefined }) {
   const chart = useMemo(() => flowchart(source), [source]);
   const tip = useId();
-  const missing = useMemo(() => undrawn(source, chart ? [...chart.boxes.map(boxLabel), ...chart.arrows.map(arrowLabel)] : [drawing ?? source]), [source, drawing, chart]);
+  const missing = useMemo(() => undrawn(source, chart ? [...chart.boxes.map(boxLabel), ...chart.arrows.map(arrowLabel)] : [drawing || source]), [source, drawing, chart]);
   const rest = missing.length > 0 && <figcaption className="undrawn"><p className="quiet">In its source, and not in the drawing:</p><pre tabIndex={0}>{missing.join("\n")}</pre></figcaption>;
-  if (!chart) return <figure className="diagram"><pre className="drawing" tabIndex={0}>{drawing ?? source}</pre>{rest}</figure>;
+  if (!chart) return <figure className="diagram"><pre className="drawing" tabIndex={0}>{drawing || source}</pre>{rest}</figure>;
   const told = chart.arrows.map((arrow) => `${name(chart.boxes, arrow.from)} to ${name(chart.boxes, arrow.to)}${arrow.label ? ` (${arrow.label})` : ""}`);
   return (
     <figure className="diagram">
