@@ -59,7 +59,7 @@ fn is_harness_name(name: &str) -> bool {
         "ava.config",
     ];
     let begins = |stem: &&str| name.strip_prefix(*stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    NAMES.contains(&name) || STEMS.iter().any(|stem| begins(&stem))
+    NAMES.contains(&name) || STEMS.iter().any(begins)
 }
 
 /// Files by which a program decides what a check's command does.
@@ -86,9 +86,9 @@ pub fn is_check_definition(path: &str, commands: &[&str]) -> bool {
     let name = lower.rsplit('/').next().unwrap_or(&lower);
     let is = |pattern: &&str| pattern.strip_prefix('*').map_or(name == *pattern, |end| name.ends_with(end));
     let programs: Vec<String> = commands.iter().flat_map(|command| programs(command)).collect();
-    DEFINITIONS.iter().any(|(of, files)| {
-        files.iter().any(|file| is(&file)) && programs.iter().any(|program| of.contains(&program.as_str()))
-    })
+    DEFINITIONS
+        .iter()
+        .any(|(of, files)| files.iter().any(&is) && programs.iter().any(|program| of.contains(&program.as_str())))
 }
 
 /// The names of the programs that a shell text runs.
