@@ -17,7 +17,8 @@ const policy = {
 };
 
 export default defineConfig({
-  plugins: [react()],
+  // Elements are made by `src/jsx`, which marks hidden characters in every text.
+  plugins: [react({ jsxImportSource: "#jsx" })],
   // Data addresses and inline styles are refused by the server's policy.
   build: { assetsInlineLimit: 0, cssCodeSplit: false, target: "es2022", reportCompressedSize: true },
   server: { port: 5173, proxy: proxy() },

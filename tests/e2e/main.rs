@@ -6,6 +6,7 @@ mod channels;
 mod clocks;
 mod conversation;
 mod crash;
+mod damaged;
 mod display;
 mod faults;
 mod forks;

@@ -140,6 +140,12 @@ async fn a_plan_is_approved_a_question_answered_and_a_run_cancelled_on_the_scree
     person.types(&["Enter"]).await;
     let plan = person.sees("Greet").await;
     assert!(plan.contains("◆ planning") && plan.contains("1 now"), "{plan}");
+    // The plan is longer than the screen: before its end was seen, a yes is asked about.
+    person.types(&["a"]).await;
+    let asked = person.sees("(y/N)").await;
+    assert!(asked.contains("lines of the spec not shown"), "{asked}");
+    person.types(&["n", "G"]).await;
+    person.sees("takes: approve").await;
     person.types(&["a"]).await;
     product.until(&id, |view| view["hold"]["kind"] == "clarification").await.unwrap();
     let granted = events(&product, &id, "APPROVAL_GRANTED").await;

@@ -105,6 +105,7 @@ impl From<StoreError> for Failure {
             | StoreError::TooNew(_)
             | StoreError::Disk(_)
             | StoreError::Other(_) => Fault::World,
+            StoreError::RunUnreadable { .. } => Fault::Bug,
         };
         let retry_after = matches!(error, StoreError::Busy | StoreError::Full).then_some(1);
         Self { status: fault.status(), problem: Box::new(problem), retry_after }
@@ -125,6 +126,11 @@ pub(crate) fn store_problem(error: &StoreError) -> Problem {
              backup, or move the three files away to begin anew; branches of past runs are in your repositories",
         ),
         StoreError::TooNew(_) => ("database_too_new", "use the newer holdpoint that wrote it"),
+        StoreError::RunUnreadable { .. } => (
+            "run_unreadable",
+            "other runs go on, and this one is left alone: `holdpoint verify` says what is wrong with it. Put back a backup of \
+             the database, or start the work anew; its branch is in your repository",
+        ),
         StoreError::Disk(_) => ("disk_failed", "look at the system's log for disk errors, then start the server again"),
         StoreError::Other(_) => ("database_refused", "ask again; the server's log says more"),
     };

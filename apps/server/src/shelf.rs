@@ -3,10 +3,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use domain::{Artifact, CommitId, Run};
 use runner::git::{ChangeList, FilePage, PatchPage};
-use runner::{Activity, ArtifactText, FileWish, Hands, ReadError, RunDiff, Talk, Talked, Watch};
+use runner::{Activity, ArtifactText, FileWish, Hands, Listing, ReadError, RunDiff, Talk, Talked, Watch};
 use tokio::sync::broadcast;
 
 /// A read that is under way.
@@ -21,7 +22,7 @@ pub trait Shelf: Send + Sync + 'static {
     /// The diff of a run's branch against its base.
     fn diff<'a>(&'a self, run: &'a Run) -> Reading<'a, RunDiff>;
     /// Every file that a commit changes against the run's base.
-    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId) -> Reading<'a, ChangeList>;
+    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId, listing: Listing) -> Reading<'a, Arc<ChangeList>>;
     /// A page of the diff of one file.
     fn file_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, wish: FileWish) -> Reading<'a, Option<FilePage>>;
     /// A page of the whole diff.
@@ -55,8 +56,8 @@ impl Shelf for Hands {
         Box::pin(Hands::diff(self, run))
     }
 
-    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId) -> Reading<'a, ChangeList> {
-        Box::pin(Hands::changes(self, run, to))
+    fn changes<'a>(&'a self, run: &'a Run, to: &'a CommitId, listing: Listing) -> Reading<'a, Arc<ChangeList>> {
+        Box::pin(Hands::changes(self, run, to, listing))
     }
 
     fn file_page<'a>(&'a self, run: &'a Run, to: &'a CommitId, wish: FileWish) -> Reading<'a, Option<FilePage>> {

@@ -1154,7 +1154,7 @@ export interface components {
             artifact: components["schemas"]["ArtifactView"];
             /** @description The text: the file, or for code the unified diff. */
             content: string;
-            /** @description The spec's diagrams drawn for a terminal; empty where there are none. */
+            /** @description The spec's diagrams drawn for a terminal, in their order; empty for one that cannot be drawn. */
             drawings: string[];
             /** @description Of code: files that `content` does not have whole. */
             leftOut?: string[];

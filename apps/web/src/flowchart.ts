@@ -16,6 +16,25 @@ export function flowchart(source: string): Chart | undefined {
   return arranged(read.nodes, read.edges, read.sideways);
 }
 
+/** Statements that mean nothing to who reads the source either. */
+const NOTHING = /^(end|direction\s+(TB|TD|BT|LR|RL)|\s*);?$/;
+const words = (text: string): string[] => text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+const KEYWORDS = new Set(["flowchart", "graph", "TB", "TD", "BT", "LR", "RL", "stateDiagram", "v2", "state", "as", "br", "quot", "sequenceDiagram", "classDiagram", "erDiagram", "participant", "actor", "class"]);
+
+/** The lines of a diagram that have words which its drawing does not show: comments, notes, links, cut labels. */
+export function undrawn(source: string, drawn: readonly string[]): string[] {
+  const seen = new Set(drawn.flatMap(words));
+  // An id stands for the label it was given.
+  const ids = new Set([...source.matchAll(/([\p{L}\p{N}_]{1,24})(?=[[({>])|(?<=\sas\s)\s*([\p{L}\p{N}_]{1,24})|([\p{L}\p{N}_]{1,24})(?=\s+as\s)/gu)].map((found) => found[1] ?? found[2] ?? found[3] ?? ""));
+  const missing = (line: string) => {
+    const text = line.trim();
+    if (NOTHING.test(text)) return false;
+    if (/%%|^(note|click|accTitle|accDescr)\b/i.test(text)) return words(text).length > 0;
+    return words(text).some((word) => !seen.has(word) && !ids.has(word) && !KEYWORDS.has(word));
+  };
+  return source.split("\n").filter(missing);
+}
+
 export function parse(source: string): { nodes: Node[]; edges: Edge[]; sideways: boolean } | undefined {
   const lines = source.split("\n").map((line) => line.replace(/%%.*$/, "").trim()).filter((line) => line !== "");
   const head = lines.shift() ?? "";

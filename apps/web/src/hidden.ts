@@ -15,14 +15,16 @@ function escaped(code: number): string {
 }
 
 const range = ([from, to]: readonly [number, number]) => `\\u{${from.toString(16)}}-\\u{${to.toString(16)}}`;
-/** Most texts have none, which is found out at once. */
-const ANY = new RegExp(`[${RANGES.map(range).join("")}]`, "u");
+/** Most texts have none, which is found out at once; tabs and line breaks are seen. */
+const ANY = new RegExp(`(?![\\t\\n])[${RANGES.map(range).join("")}]`, "u");
+
+export const hasHidden = (text: string): boolean => ANY.test(text);
 
 export type Piece = { text: string; hidden: boolean };
 
 /** A text in pieces: as it is, and hidden characters as escapes. Most texts are one piece. */
 export function pieces(text: string): Piece[] {
-  if (!ANY.test(text)) return [{ text, hidden: false }];
+  if (!hasHidden(text)) return [{ text, hidden: false }];
   const found: Piece[] = [];
   let plain = "";
   for (const letter of text) {

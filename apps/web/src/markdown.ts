@@ -4,13 +4,14 @@ export type Block =
   | { kind: "heading"; level: number; text: Inline[] }
   | { kind: "paragraph" | "quote"; text: Inline[] }
   | { kind: "list"; ordered: boolean; items: { text: Inline[]; done?: boolean; depth: number }[] }
-  | { kind: "code"; language: string; text: string }
+  | { kind: "code"; language: string; info: string; text: string }
   | { kind: "table"; rows: Inline[][][] }
   | { kind: "rule" };
 
 export function inline(text: string): Inline[] {
   const parts: Inline[] = [];
-  const pattern = /`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*/g;
+  // Stars that do not stand around words are text: `src/**` is a path.
+  const pattern = /`([^`]+)`|(?<![\p{L}\p{N}/*])\*\*(?![\s/*])([^*]*[^\s/*])\*\*(?!\*)|(?<![\p{L}\p{N}/*.])\*(?![\s/*.])([^*]*[^\s/*.])\*(?![\p{L}\p{N}*.])/gu;
   let last = 0;
   for (const found of text.matchAll(pattern)) {
     if (found.index > last) parts.push({ kind: "text", text: text.slice(last, found.index) });
@@ -23,9 +24,25 @@ export function inline(text: string): Inline[] {
   return parts;
 }
 
+/** A fence by the rules of CommonMark, which are those of the server's drawings too. */
+function opening(line: string): { marks: string; info: string } | undefined {
+  const found = /^\s*(`{3,}|~{3,})(.*)$/s.exec(line);
+  const [marks = "", info = ""] = found?.slice(1) ?? [];
+  return found && !(marks.startsWith("`") && info.includes("`")) ? { marks, info: info.trim() } : undefined;
+}
+
+/** Only marks end a block: words after them would be seen by nobody. */
+function closes(line: string, marks: string): boolean {
+  const text = line.trim();
+  return text.length >= marks.length && [...text].every((letter) => letter === marks[0]);
+}
+
 export function markdown(source: string): Block[] {
-  const lines = source.replace(/^---\n[\s\S]*?\n---\n/, "").split("\n");
   const blocks: Block[] = [];
+  // What stands before a document is part of what agents read.
+  const front = /^---\r?\n([\s\S]*?)\r?\n---(?:\r?\n|$)/.exec(source);
+  if (front) blocks.push({ kind: "code", language: "", info: "", text: front[1] ?? "" });
+  const lines = source.slice(front?.[0].length ?? 0).split("\n");
   let words: string[] = [];
   const flush = () => {
     if (words.length > 0) blocks.push({ kind: "paragraph", text: inline(words.join(" ")) });
@@ -33,12 +50,12 @@ export function markdown(source: string): Block[] {
   };
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] ?? "";
-    const fence = /^\s*(```+|~~~+)\s*(\S*)/.exec(line);
+    const fence = opening(line);
     if (fence) {
       flush();
       const body: string[] = [];
-      for (at += 1; at < lines.length && !(lines[at] ?? "").trimStart().startsWith(fence[1] ?? "```"); at += 1) body.push(lines[at] ?? "");
-      blocks.push({ kind: "code", language: fence[2] ?? "", text: body.join("\n") });
+      for (at += 1; at < lines.length && !closes(lines[at] ?? "", fence.marks); at += 1) body.push(lines[at] ?? "");
+      blocks.push({ kind: "code", language: fence.info.split(/[\s{]/, 1)[0]?.toLowerCase() ?? "", info: fence.info, text: body.join("\n") });
       continue;
     }
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);

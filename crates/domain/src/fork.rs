@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::evolve::advance;
 use crate::{
     Actor, AgentProgram, CommitId, Decision, Effect, Event, Hold, Micros, ModelName, Phase, Recorded, Run, RunId, Step,
-    TaskStatus,
+    TaintSource, TaskStatus,
 };
 
 /// Where a run comes from.
@@ -74,6 +74,10 @@ pub struct ForkChanges {
     /// What the fork may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Micros>,
+    /// Untrusted sources that the origin read after the point. The folders of its agents, which the fork takes along, may hold
+    /// their text; the fork begins as if it had read them (`RUN_TAINTED`).
+    #[serde(skip)]
+    pub read_since: Vec<TaintSource>,
 }
 
 /// How a run stands where it can be left: nothing is half done.

@@ -87,6 +87,6 @@ pub use task_told::{TaskTold, task_told};
 pub use task_wish::{
     TaskSession, TaskStep, TaskWords, task_complete, task_merge, task_respawn, task_step, verdict_word,
 };
-pub use test_files::is_test_file;
+pub use test_files::{is_check_definition, is_test_file, is_test_harness};
 pub use way_out::{NoWayOut, WayOut};
 pub use why::{Why, why};

@@ -13,7 +13,101 @@ pub fn is_test_file(path: &str, commands: &[&str]) -> bool {
     let lower = path.to_lowercase();
     let (folders, name) = lower.rsplit_once('/').unwrap_or(("", lower.as_str()));
     let in_folder = folders.split('/').any(|folder| FOLDERS.contains(&folder));
-    in_folder || is_test_name(name, path) || commands.iter().any(|command| runs_file(command, path))
+    in_folder
+        || is_test_name(name, path)
+        || is_harness_name(name)
+        || commands.iter().any(|command| runs_file(command, path))
+}
+
+/// Whether a path is a file that a test runner reads by itself before any test: one that is new can make every test pass.
+#[must_use]
+pub fn is_test_harness(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    is_harness_name(lower.rsplit('/').next().unwrap_or(&lower))
+}
+
+fn is_harness_name(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "conftest.py",
+        "sitecustomize.py",
+        "usercustomize.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+        "noxfile.py",
+        ".rspec",
+        "spec_helper.rb",
+        "rails_helper.rb",
+        "phpunit.xml",
+        "phpunit.xml.dist",
+    ];
+    const STEMS: &[&str] = &[
+        "jest.config",
+        "jest.setup",
+        "jest-setup",
+        "vitest.config",
+        "vitest.setup",
+        "vitest.workspace",
+        "setuptests",
+        "setup-tests",
+        "karma.conf",
+        ".mocharc",
+        "playwright.config",
+        "cypress.config",
+        "ava.config",
+    ];
+    let begins = |stem: &&str| name.strip_prefix(*stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    NAMES.contains(&name) || STEMS.iter().any(begins)
+}
+
+/// Files by which a program decides what a check's command does.
+const DEFINITIONS: &[(&[&str], &[&str])] = &[
+    (&["make", "gmake"], &["makefile", "gnumakefile", "*.mk"]),
+    (&["npm", "npx", "pnpm", "yarn", "bun", "node"], &["package.json"]),
+    (&["just"], &["justfile", ".justfile"]),
+    (&["task"], &["taskfile.yml", "taskfile.yaml"]),
+    (&["cargo"], &["config.toml", "nextest.toml", "build.rs"]),
+    (&["pytest", "python", "python3", "uv", "poetry", "hatch"], &["pyproject.toml", "setup.cfg"]),
+    (&["rake", "bundle"], &["rakefile"]),
+    (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts"]),
+    (&["mvn", "mvnw"], &["pom.xml"]),
+    (&["composer"], &["composer.json"]),
+    (&["deno"], &["deno.json", "deno.jsonc"]),
+    (&["bazel"], &["build", "build.bazel"]),
+];
+
+/// Whether a path is a file that decides what the command of a check does, and holds more than that: a script of
+/// `package.json`, a target of a `Makefile`. It cannot be taken from an earlier commit alone.
+#[must_use]
+pub fn is_check_definition(path: &str, commands: &[&str]) -> bool {
+    let lower = path.to_lowercase();
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    let is = |pattern: &&str| pattern.strip_prefix('*').map_or(name == *pattern, |end| name.ends_with(end));
+    let programs: Vec<String> = commands.iter().flat_map(|command| programs(command)).collect();
+    DEFINITIONS
+        .iter()
+        .any(|(of, files)| files.iter().any(&is) && programs.iter().any(|program| of.contains(&program.as_str())))
+}
+
+/// The names of the programs that a shell text runs.
+fn programs(command: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for words in simple_commands(command) {
+        let mut words =
+            words.iter().skip_while(|word| word.contains('=') || matches!(word.as_str(), "exec" | "env" | "time"));
+        let Some(program) = words.next() else { continue };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        // The text is shorter than the command, so this ends.
+        if INTERPRETERS.contains(&name)
+            && words.next().is_some_and(|option| option.starts_with('-') && option.ends_with('c'))
+        {
+            found.extend(words.next().map(|text| programs(text)).unwrap_or_default());
+        }
+        found.push(name.to_owned());
+    }
+    found
 }
 
 fn is_test_name(name: &str, path: &str) -> bool {
@@ -29,7 +123,7 @@ fn is_test_name(name: &str, path: &str) -> bool {
         || ends
         || class
         || stem.starts_with("test_")
-        || matches!(name, "conftest.py" | "tests.py" | "tests.rs" | "test.rs" | "test.py")
+        || matches!(name, "tests.py" | "tests.rs" | "test.rs" | "test.py")
 }
 
 /// Programs whose first argument is a script.
@@ -107,6 +201,12 @@ mod tests {
             "src/__tests__/a.js",
             "Tests/A.swift",
             "src/__snapshots__/a.snap",
+            "jest.config.js",
+            "web/vitest.setup.ts",
+            "src/setupTests.js",
+            ".mocharc.json",
+            "pytest.ini",
+            "sitecustomize.py",
         ] {
             assert!(is_test_file(path, &[]), "{path}");
         }
@@ -119,6 +219,34 @@ mod tests {
             ".autonomous/tests/a",
         ] {
             assert!(!is_test_file(path, &[]), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_runner_reads_before_any_test_is_its_harness() {
+        for path in ["conftest.py", "a/b/conftest.py", "jest.config.mjs", "web/.mocharc.yml", "playwright.config.ts"] {
+            assert!(is_test_harness(path), "{path}");
+        }
+        for path in ["tests/login.rs", "src/config.js", "jest.configuration.md", "package.json"] {
+            assert!(!is_test_harness(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn files_that_decide_what_a_check_does_are_known_by_its_program() {
+        for (path, command) in [
+            ("package.json", "npm test"),
+            ("web/package.json", "cd web && CI=1 npm run lint"),
+            ("Makefile", "make check"),
+            ("mk/rules.mk", "make"),
+            ("pyproject.toml", "python3 -m pytest"),
+            ("Makefile", "sh -c 'make all'"),
+            ("gradle/app/build.gradle", "./gradlew test"),
+        ] {
+            assert!(is_check_definition(path, &[command]), "{path} {command}");
+        }
+        for (path, command) in [("package.json", "make"), ("Makefile", "npm test"), ("src/a.js", "npm test")] {
+            assert!(!is_check_definition(path, &[command]), "{path} {command}");
         }
     }
 

@@ -306,6 +306,14 @@ pub enum StoreError {
     /// Made by a newer version.
     #[error("the database was made by a newer version ({0})")]
     TooNew(String),
+    /// What is stored of one run does not decode; the others are not touched by it.
+    #[error("run {run} cannot be read: {reason}")]
+    RunUnreadable {
+        /// Which.
+        run: RunId,
+        /// What does not decode.
+        reason: String,
+    },
     /// The disk failed; nothing may be assumed about the last write.
     #[error("the disk failed: {0}")]
     Disk(String),
@@ -320,7 +328,12 @@ impl StoreError {
     pub fn is_fatal(&self) -> bool {
         match self {
             Self::Disk(_) | Self::Damaged(_) => true,
-            Self::Full | Self::Busy | Self::ReadOnly(_) | Self::TooNew(_) | Self::Other(_) => false,
+            Self::Full
+            | Self::Busy
+            | Self::ReadOnly(_)
+            | Self::TooNew(_)
+            | Self::RunUnreadable { .. }
+            | Self::Other(_) => false,
         }
     }
 }

@@ -12,6 +12,7 @@ use drivers::{AgentEvent, Guidance};
 use engine::{DiarySink, EffectRunner, Job, SessionId, Store};
 use tokio::sync::{OwnedMutexGuard, broadcast};
 
+use crate::change_lists::ChangeLists;
 use crate::direct::DirectAgents;
 use crate::effects;
 use crate::git;
@@ -79,6 +80,7 @@ pub struct Hands {
     pub(crate) diary: DiarySink,
     pub(crate) activity: broadcast::Sender<Activity>,
     lanes: Lanes,
+    pub(crate) change_lists: Arc<ChangeLists>,
 }
 
 /// One lock per name, so that work on one thing is done one after the other even when its waiter has left.
@@ -109,7 +111,22 @@ impl Hands {
         let (activity, _) = broadcast::channel(ACTIVITY_BACKLOG);
         let paths = Paths::new(&home);
         let lanes = Lanes::default();
-        Arc::new(Self { paths, program, models, mcp, direct, isolation, forge, secrets, store, diary, activity, lanes })
+        let change_lists = Arc::default();
+        Arc::new(Self {
+            paths,
+            program,
+            models,
+            mcp,
+            direct,
+            isolation,
+            forge,
+            secrets,
+            store,
+            diary,
+            activity,
+            lanes,
+            change_lists,
+        })
     }
 
     /// The tier for processes that work on a project; refused where the machine cannot hold them as it must.

@@ -6,6 +6,7 @@ mod attempt;
 mod brief;
 mod cards;
 mod carry;
+mod change_lists;
 mod commission;
 mod diary;
 mod dir_fd;
@@ -56,6 +57,7 @@ mod token_power;
 mod trouble;
 mod try_model;
 
+pub use change_lists::Listing;
 pub use direct::{DirectAgents, DirectSettings, LoginError, LoginFile};
 pub use discuss::{Talk, Talked, Watch};
 pub use hands::{Activity, Hands, HandsConfig};

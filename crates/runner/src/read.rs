@@ -1,7 +1,10 @@
 //! Reading what runs made, from the private repository. Never writes.
 
+use std::sync::Arc;
+
 use domain::{Artifact, CommitId, Run};
 
+use crate::change_lists::Listing;
 use crate::git::{self, CappedDiff, ChangeList, ChangeStatus, FileId, FilePage, PatchPage, TextView};
 use crate::hands::Hands;
 use crate::repos::{Repos, to_git};
@@ -117,9 +120,19 @@ impl Hands {
         Ok(self.reading(read).await?)
     }
 
-    /// Every file that a commit changes against the run's base. Fails when the content of one cannot be read.
-    pub async fn changes(&self, run: &Run, to: &CommitId) -> Result<ChangeList, ReadError> {
-        self.between(run, to, |repos, base, to| Ok(repos.private.changes(base, to)?)).await
+    /// Every file that a commit changes against the run's base. A fresh list fails when the content of a file cannot be read.
+    pub async fn changes(&self, run: &Run, to: &CommitId, listing: Listing) -> Result<Arc<ChangeList>, ReadError> {
+        let lists = Arc::clone(&self.change_lists);
+        let read = move |repos: &Repos, base: &git::CommitId, to: &git::CommitId| {
+            let commits = (base.clone(), to.clone());
+            if let Some(list) = lists.get(&commits).filter(|_| listing == Listing::Continued) {
+                return Ok(list);
+            }
+            let list = Arc::new(repos.private.changes(base, to)?);
+            lists.keep(commits, &list);
+            Ok(list)
+        };
+        self.between(run, to, read).await
     }
 
     /// A page of the diff of one file; `None` when the change has no such file.

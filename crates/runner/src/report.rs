@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use domain::{CheckResult, Proof, Review, Run, Severity, Verdict};
+use domain::{CheckResult, Proof, Review, Run, Severity, Verdict, is_check_definition};
 
 /// Changed test files that are listed by name.
 const MAX_FILES: usize = 50;
@@ -33,6 +33,20 @@ pub(crate) fn validation(run: &Run, review: &Review) -> String {
         None => line(&mut text, "No checks are declared for this project."),
         Some(proof) => text.push_str(&proof_text(proof)),
     }
+    text.push_str(&check_definitions(run));
+    text
+}
+
+/// Files the run changed that decide what the checks do: those ran as the run left them.
+fn check_definitions(run: &Run) -> String {
+    let commands: Vec<&str> = run.opened().config.checks.iter().map(|check| check.command.as_str()).collect();
+    let changed = run.code().into_iter().flat_map(|code| &code.files);
+    let changed: Vec<&String> = changed.filter(|file| is_check_definition(file, &commands)).collect();
+    let mut text = String::new();
+    if !changed.is_empty() {
+        line(&mut text, "\nThe run changed files that decide what the checks do. No check ran as it was before:\n");
+        changed.iter().take(MAX_FILES).for_each(|file| line(&mut text, &format!("- `{file}`")));
+    }
     text
 }
 
@@ -50,7 +64,7 @@ pub(crate) fn proof_text(proof: &Proof) -> String {
             &format!("\nThe run changed tests. As they were before, the checks {state} on the same code:\n"),
         );
         checks(&mut text, &earlier.checks);
-        line(&mut text, "\nChanged or deleted test files:\n");
+        line(&mut text, "\nChanged or deleted test files, and new settings of test runners:\n");
         earlier.files.iter().take(MAX_FILES).for_each(|file| line(&mut text, &format!("- `{file}`")));
         if let Some(more) = earlier.files.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
             line(&mut text, &format!("- and {more} more"));

@@ -161,6 +161,61 @@ fn modes_links_renames_and_deletions_are_told() {
     assert!(end.ends_with("+no line end\n\\ No newline at end of file\n"), "{end}");
 }
 
+/// A commit on top of another one.
+fn on_top(world: &World, below: &CommitId, change: impl FnOnce(&Path)) -> CommitId {
+    let workspace = world.dir.path().join("next");
+    runner::git::materialise(&world.private, below, &workspace).unwrap();
+    change(&workspace);
+    let tree = harvest(&world.private, &workspace, below, &[]).unwrap();
+    world.private.commit_tree(&branch("autonomous/x"), below, &tree, &text("more", "r1", "r1/2")).unwrap()
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_a_text_that_became_binary_and_a_name_in_other_case_are_told() {
+    let world = World::new();
+    let before = committed(&world, |workspace| {
+        symlink("src/lib.rs", workspace.join("link")).unwrap();
+        write(workspace, "data.txt", "one\ntwo\n");
+        write(workspace, "Config.txt", "safe = true\n");
+    });
+    let after = on_top(&world, &before, |workspace| {
+        fs::remove_file(workspace.join("link")).unwrap();
+        symlink("a.txt", workspace.join("link")).unwrap();
+        fs::write(workspace.join("data.txt"), noise(b"\x7fELF\0")).unwrap();
+        fs::remove_file(workspace.join("Config.txt")).unwrap();
+        write(workspace, "config.txt", "safe = false and nothing else is like it was\n");
+    });
+    let list = world.private.changes(&before, &after).unwrap();
+    let link = file(&list, "link");
+    let targets = [&link.old, &link.new].map(|side| side.as_ref().and_then(|side| side.target.clone()));
+    assert_eq!(targets.map(Option::unwrap), ["src/lib.rs", "a.txt"]);
+    assert_eq!((file(&list, "data.txt").content, file(&list, "data.txt").lines), (Content::Binary, None));
+    let page = world.private.file_page((&before, &after), &file(&list, "data.txt").id, TextView::Auto, (0, PAGE));
+    let (old, new) = page.unwrap().unwrap().binary.unwrap();
+    assert_eq!((old.unwrap().size, &new.unwrap().first[..8]), (8, "7f454c46"));
+    let names: Vec<(String, ChangeStatus)> = list
+        .files
+        .iter()
+        .map(|file| (file.path(), file.status.clone()))
+        .filter(|(path, _)| path.contains("onfig"))
+        .collect();
+    assert_eq!(
+        names,
+        [("Config.txt".to_owned(), ChangeStatus::Deleted), ("config.txt".to_owned(), ChangeStatus::Added)]
+    );
+}
+
+#[test]
+fn what_stands_in_the_middle_of_one_line_of_five_mebibytes_is_on_a_page() {
+    let world = World::new();
+    let half = "x".repeat(5 * 512 * 1024);
+    let tip = committed(&world, |workspace| write(workspace, "bundle.js", &format!("{half};fetch('evil');{half}\n")));
+    let list = world.private.changes(&world.base, &tip).unwrap();
+    assert_eq!(file(&list, "bundle.js").lines, Some((1, 0)));
+    let (shown, pages) = whole(&world, &tip, &file(&list, "bundle.js").id, TextView::Auto);
+    assert!(shown.contains(";fetch('evil');") && shown.len() > 5 * 1024 * 1024 && pages > 15, "{pages}");
+}
+
 #[test]
 fn a_submodule_is_shown_with_its_commits() {
     let world = World::new();

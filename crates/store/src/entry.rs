@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use crate::encode::{count, int, millis};
 use crate::fault::fault;
 use crate::lease::{COLUMNS, Candidate, NO_OTHER, read_candidates};
-use crate::read::STATUSES;
+use crate::read::{SLACK, STATUSES};
 
 /// Runs that are not let in, per user: `?1` is the time.
 const QUEUED: &str = "SELECT user_id, count(*) FROM outbox
@@ -60,7 +60,9 @@ pub(crate) fn candidates(
         let active = active(connection, &user, idle, int(idle.saturating_add(u64::from(rule.per_user))))?;
         let room = rule.room(active, waiting).min(limit as u64);
         if room > 0 {
-            found.extend(read_candidates(connection, &FIRST, params![user, millis(wish.now), int(room)])?);
+            let read = int(room.saturating_add(SLACK as u64));
+            let of_user = read_candidates(connection, &FIRST, params![user, millis(wish.now), read])?;
+            found.extend(of_user.into_iter().take(usize::try_from(room).unwrap_or(limit)));
         }
     }
     // Each user's runs are in order and within that user's room, so the first of all are the right ones.

@@ -36,6 +36,8 @@ pub(crate) fn fault_at(path: &std::path::Path, error: rusqlite::Error) -> StoreE
         StoreError::Damaged(text) => StoreError::Damaged(format!("`{}`: {text}", path.display())),
         StoreError::Disk(text) => StoreError::Disk(format!("`{}`: {text}", path.display())),
         StoreError::Other(text) => StoreError::Other(format!("`{}`: {text}", path.display())),
-        plain @ (StoreError::Full | StoreError::Busy | StoreError::TooNew(_)) => plain,
+        plain @ (StoreError::Full | StoreError::Busy | StoreError::TooNew(_) | StoreError::RunUnreadable { .. }) => {
+            plain
+        }
     }
 }

@@ -87,7 +87,7 @@ fn candidates(
     }
     let mut found = Vec::new();
     for sql in QUERIES.iter() {
-        let arguments = params![weight(heaviness), millis(wish.now), int(limit as u64)];
+        let arguments = params![weight(heaviness), millis(wish.now), int((limit + read::SLACK) as u64)];
         found.extend(read_candidates(connection, sql, arguments)?);
     }
     found.sort_by_key(Candidate::place);
@@ -104,15 +104,21 @@ pub(crate) fn read_candidates(
     let mut rows = statement.query(arguments).map_err(fault)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next().map_err(fault)? {
-        found.push(Candidate {
-            id: row.get(0).map_err(fault)?,
-            turn: row.get(1).map_err(fault)?,
-            epoch: count(row.get(2).map_err(fault)?)?,
-            leased: read::effect_id(row, 3)?,
-            effect: read::effect(row, 5)?,
-        });
+        let id: i64 = row.get(0).map_err(fault)?;
+        // One that does not decode stays where it is; the work of other runs is given out.
+        found.extend(read::readable(read_candidate(row, id), "open effect", id));
     }
     Ok(found)
+}
+
+fn read_candidate(row: &rusqlite::Row<'_>, id: i64) -> Result<Candidate, StoreError> {
+    Ok(Candidate {
+        id,
+        turn: row.get(1).map_err(fault)?,
+        epoch: count(row.get(2).map_err(fault)?)?,
+        leased: read::effect_id(row, 3)?,
+        effect: read::effect(row, 5)?,
+    })
 }
 
 pub(crate) fn release_all(connection: &Connection) -> Result<u64, StoreError> {

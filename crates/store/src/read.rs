@@ -1,5 +1,8 @@
 //! Reads: the log, the feed, rows, timers and the outbox. Never writes.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use domain::{Effect, EffectId, ForkedFrom, Micros, Recorded, RunId, Status};
 use engine::{CommandKey, DueTimer, FeedItem, Lease, NodeId, OutboxRow, Row, RunFilter, StoreError};
 use jiff::Timestamp;
@@ -21,16 +24,60 @@ pub(crate) fn position(connection: &Connection) -> Result<u64, StoreError> {
 pub(crate) fn events(connection: &Connection, run: &RunId, after: u64) -> Result<Vec<Recorded>, StoreError> {
     let sql = "SELECT sequence, timestamp, form, type, payload FROM workflow_events
         WHERE run = (SELECT number FROM workflow_runs WHERE id = ?1) AND sequence > ?2 ORDER BY sequence";
-    collect(connection, sql, params![run.as_str(), int(after)], |row| recorded(row, 0))
+    let unreadable = |error: StoreError| StoreError::RunUnreadable { run: run.clone(), reason: error.to_string() };
+    collect(connection, sql, params![run.as_str(), int(after)], |row| recorded(row, 0).map_err(unreadable))
 }
 
 pub(crate) fn feed(connection: &Connection, after: u64, limit: usize) -> Result<Vec<FeedItem>, StoreError> {
     let sql = "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
         WHERE position > ?1 AND inherited = 0 ORDER BY position LIMIT ?2";
-    collect(connection, sql, params![int(after), int(limit as u64)], |row| {
-        Ok(FeedItem { position: count(get(row, 0)?)?, run: run_id(row, 1)?, recorded: recorded(row, 2)? })
-    })
+    feed_pages(connection, after, limit, |after| (sql, vec![Box::new(int(after)), Box::new(int(limit as u64))]))
 }
+
+/// The first page with an event that can be read. Those that cannot are left out: they are their run's trouble, and whoever
+/// follows the feed must not stand still for it.
+fn feed_pages<'a>(
+    connection: &Connection,
+    mut after: u64,
+    limit: usize,
+    page: impl Fn(u64) -> (&'a str, Vec<Box<dyn ToSql>>),
+) -> Result<Vec<FeedItem>, StoreError> {
+    loop {
+        let (sql, arguments) = page(after);
+        let read = collect(connection, sql, rusqlite::params_from_iter(arguments), |row| {
+            let position = count(get(row, 0)?)?;
+            let item = |row| Ok(FeedItem { position, run: run_id(row, 1)?, recorded: recorded(row, 2)? });
+            Ok((position, item(row)))
+        })?;
+        let (whole, last) = (read.len() < limit, read.last().map(|(position, _)| *position));
+        let items: Vec<FeedItem> =
+            read.into_iter().filter_map(|(position, item)| readable(item, "event", position)).collect();
+        match last {
+            Some(last) if items.is_empty() && !whole => after = last,
+            Some(_) | None => return Ok(items),
+        }
+    }
+}
+
+/// What decodes; of the rest the server's log says it, once each.
+pub(crate) fn readable<T>(item: Result<T, StoreError>, what: &'static str, number: impl ToString) -> Option<T> {
+    static NOTED: Mutex<BTreeSet<(&str, String)>> = Mutex::new(BTreeSet::new());
+    let error = match item {
+        Ok(item) => return Some(item),
+        Err(error) => error,
+    };
+    let number = number.to_string();
+    let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if noted.len() < MAX_NOTED && noted.insert((what, number.clone())) {
+        tracing::error!(what, number, %error, "left out, because it cannot be read; see `holdpoint verify`");
+    }
+    None
+}
+
+/// More are left out without a word in the log.
+const MAX_NOTED: usize = 1000;
+/// Rows that are read beyond a limit, so that a few that cannot be read do not make a page look like the last.
+pub(crate) const SLACK: usize = 100;
 
 /// Types are our own words. In a row the type stands before the payload, so that payloads of others are not read.
 pub(crate) fn feed_of(
@@ -44,11 +91,11 @@ pub(crate) fn feed_of(
         "SELECT position, workflow_run_id, sequence, timestamp, form, type, payload FROM workflow_events
         WHERE position > ? AND type IN ({marks}) AND inherited = 0 ORDER BY position LIMIT ?"
     );
-    let mut arguments: Vec<Box<dyn ToSql>> = vec![Box::new(int(after))];
-    arguments.extend(types.iter().map(|kind| Box::new((*kind).to_owned()) as Box<dyn ToSql>));
-    arguments.push(Box::new(int(limit as u64)));
-    collect(connection, &sql, rusqlite::params_from_iter(arguments), |row| {
-        Ok(FeedItem { position: count(get(row, 0)?)?, run: run_id(row, 1)?, recorded: recorded(row, 2)? })
+    feed_pages(connection, after, limit, |after| {
+        let mut arguments: Vec<Box<dyn ToSql>> = vec![Box::new(int(after))];
+        arguments.extend(types.iter().map(|kind| Box::new((*kind).to_owned()) as Box<dyn ToSql>));
+        arguments.push(Box::new(int(limit as u64)));
+        (&sql, arguments)
     })
 }
 
@@ -63,7 +110,10 @@ const ROW: &str = "SELECT id, version, project_id, user_id, original_request, pl
     inherited_calls FROM workflow_runs";
 
 pub(crate) fn row(connection: &Connection, run: &RunId) -> Result<Option<Row>, StoreError> {
-    let found = collect(connection, &format!("{ROW} WHERE id = ?1"), params![run.as_str()], read_row)?;
+    let unreadable = |error: StoreError| StoreError::RunUnreadable { run: run.clone(), reason: error.to_string() };
+    let found = collect(connection, &format!("{ROW} WHERE id = ?1"), params![run.as_str()], |row| {
+        read_row(row).map_err(unreadable)
+    })?;
     Ok(found.into_iter().next())
 }
 
@@ -98,8 +148,11 @@ pub(crate) fn rows(connection: &Connection, filter: &RunFilter) -> Result<Vec<Ro
     // Rows are never deleted, so their order of entry is the order of their start.
     sql.push_str(" ORDER BY rowid DESC LIMIT ?");
     let limit = if filter.limit == 0 { 100 } else { filter.limit };
-    arguments.push(Box::new(int(limit as u64)));
-    collect(connection, &sql, rusqlite::params_from_iter(arguments), read_row)
+    arguments.push(Box::new(int((limit + SLACK) as u64)));
+    let read = collect(connection, &sql, rusqlite::params_from_iter(arguments), |row| {
+        Ok((get::<String>(row, 0)?, read_row(row)))
+    })?;
+    Ok(read.into_iter().filter_map(|(id, row)| readable(row, "row of run", id)).take(limit).collect())
 }
 
 fn read_row(row: &SqlRow<'_>) -> Result<Row, StoreError> {
@@ -209,7 +262,20 @@ pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> 
         Ok(format!("run {id} is at version {version} but has {stored} events"))
     })?);
     found.extend(chain::check(connection)?);
+    found.extend(undecodable(connection)?);
     Ok(found)
+}
+
+/// Rows and open effects that nothing can be made of; events are looked at with their runs.
+fn undecodable(connection: &Connection) -> Result<Vec<String>, StoreError> {
+    let rows = collect(connection, ROW, [], |row| Ok((get::<String>(row, 0)?, read_row(row).err())))?;
+    let rows = rows.into_iter().filter_map(|(id, error)| Some(format!("run {id}: its row cannot be read: {}", error?)));
+    let sql = "SELECT workflow_run_id, number, effect FROM outbox";
+    let effects = collect(connection, sql, [], |row| Ok((get::<String>(row, 0)?, effect(row, 2).err())))?;
+    let effects = effects
+        .into_iter()
+        .filter_map(|(id, error)| Some(format!("run {id}: an open effect cannot be read: {}", error?)));
+    Ok(rows.chain(effects).collect())
 }
 
 pub(crate) fn effect_id(row: &SqlRow<'_>, first: usize) -> Result<EffectId, StoreError> {

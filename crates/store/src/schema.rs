@@ -78,6 +78,7 @@ pub(crate) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), St
         | StoreError::ReadOnly(_)
         | StoreError::Damaged(_)
         | StoreError::TooNew(_)
+        | StoreError::RunUnreadable { .. }
         | StoreError::Disk(_)) => clear,
     })
 }

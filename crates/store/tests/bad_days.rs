@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::Command;
-use engine::{Append, Appended, Batch, Store as _, StoreError};
+use engine::{Append, Appended, Batch, EntryRule, LeaseWish, NodeId, RunFilter, Store as _, StoreError};
 use store::{Options, Sqlite};
 use testkit::{History, samples};
 
@@ -144,9 +144,59 @@ fn an_event_of_a_newer_version_is_named() {
     let place = Place::with_runs(1);
     sql(&place.path(), "UPDATE workflow_events SET type = 'RUN_TELEPORTED' WHERE sequence = 3");
     let error = place.open().events(&samples::run_id(1), 0).unwrap_err();
-    assert!(matches!(error, StoreError::TooNew(_)), "{error:?}");
+    assert!(matches!(error, StoreError::RunUnreadable { .. }) && !error.is_fatal(), "{error:?}");
     assert!(error.to_string().contains("`RUN_TELEPORTED`"), "{error}");
     assert!(error.to_string().contains("made by a newer version"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_of_one_run_is_left_out_of_what_is_read_of_all() {
+    for (edit, rows) in [
+        ("UPDATE workflow_events SET type = 'RUN_TELEPORTED' WHERE run = 1", 3),
+        ("UPDATE workflow_events SET payload = x'fffe00' WHERE run = 1 AND sequence = 3", 3),
+        ("UPDATE workflow_runs SET status = 'enlightened' WHERE number = 1", 2),
+        ("UPDATE workflow_runs SET artifacts = '[' WHERE number = 1", 2),
+    ] {
+        let place = Place::with_runs(3);
+        sql(&place.path(), edit);
+        let store = place.open();
+        let read = store.rows(&RunFilter { limit: rows, ..RunFilter::default() }).unwrap();
+        assert_eq!(read.len(), rows, "{edit}");
+        // In small pages too, though whole pages hold nothing but what cannot be read.
+        for limit in [1, 2, 500] {
+            let (mut after, mut last) = (0, None);
+            loop {
+                let page = store.feed(after, limit).unwrap();
+                let Some(item) = page.last() else { break };
+                (after, last) = (item.position, Some(item.run.clone()));
+            }
+            assert_eq!((after, last), (store.position().unwrap(), Some(samples::run_id(3))), "{edit}");
+        }
+        assert!(store.check().unwrap().iter().any(|found| found.contains("run ")), "{edit}");
+        assert!(!store.events(&samples::run_id(2), 0).unwrap().is_empty(), "{edit}");
+    }
+}
+
+#[test]
+fn an_open_effect_that_cannot_be_read_keeps_no_other_from_being_leased() {
+    let place = Place::new();
+    let store = place.open();
+    for n in 1..=2 {
+        write(&store, whole_run(n).into_iter().take(1).collect());
+    }
+    sql(&place.path(), "UPDATE outbox SET effect = '{' WHERE run = 1");
+    let now = store.outbox(Some(&samples::run_id(2))).unwrap()[0].requested_at;
+    let wish = LeaseWish {
+        node: NodeId("here".to_owned()),
+        now,
+        until: now,
+        heavy: 1,
+        light: 1,
+        entry: Some(EntryRule::default()),
+    };
+    let committed = store.commit(&Batch { appends: Vec::new(), lease: Some(wish) }).unwrap();
+    assert_eq!(committed.leased.iter().map(|leased| &leased.id.run).collect::<Vec<_>>(), [&samples::run_id(2)]);
+    assert!(store.check().unwrap().iter().any(|found| found.contains("open effect cannot be read")));
 }
 
 #[test]

@@ -246,6 +246,7 @@ fn fork_changes() -> domain::ForkChanges {
         agents: [("implementer".to_owned(), domain::AgentProgram::Codex)].into(),
         direct: ["implementer".to_owned()].into(),
         budget: Some(Micros(2_000_000)),
+        read_since: Vec::new(),
     }
 }
 

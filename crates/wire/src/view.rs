@@ -332,7 +332,7 @@ pub struct ArtifactContent {
     pub artifact: ArtifactView,
     /// The text: the file, or for code the unified diff.
     pub content: String,
-    /// The spec's diagrams drawn for a terminal; empty where there are none.
+    /// The spec's diagrams drawn for a terminal, in their order; empty for one that cannot be drawn.
     pub drawings: Vec<String>,
     /// Of code: whether the diff in `content` was cut, because it is very long. `/artifacts/{number}/files`, `/file` and
     /// `/text` have all of it.

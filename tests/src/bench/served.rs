@@ -10,7 +10,7 @@ use anyhow::Result;
 use domain::{CommitId, Run};
 use engine::Engine;
 use runner::git::{ChangeList, FilePage, PatchPage};
-use runner::{Activity, ArtifactText, FileWish, ReadError, RunDiff};
+use runner::{Activity, ArtifactText, FileWish, Listing, ReadError, RunDiff};
 use server::{App, AppParts, LiveLimits, People, Place, Reading, Setup, Shelf, TokenFile, router};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
@@ -50,8 +50,8 @@ impl Shelf for Empty {
         Box::pin(ready(Err(nothing())))
     }
 
-    fn changes<'a>(&'a self, _: &'a Run, _: &'a CommitId) -> Reading<'a, ChangeList> {
-        Box::pin(ready(Ok(ChangeList::default())))
+    fn changes<'a>(&'a self, _: &'a Run, _: &'a CommitId, _: Listing) -> Reading<'a, Arc<ChangeList>> {
+        Box::pin(ready(Ok(Arc::default())))
     }
 
     fn file_page<'a>(&'a self, _: &'a Run, _: &'a CommitId, _: FileWish) -> Reading<'a, Option<FilePage>> {

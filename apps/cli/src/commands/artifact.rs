@@ -9,7 +9,7 @@ use crate::{
     change::{self, Of},
     client::Client,
     failure::Failure,
-    report::{self, change as shown, markdown, table},
+    report::{self, change as shown, hold, markdown, table},
     session::Session,
 };
 
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: &Arguments, session: &Session) -> Result<Exit
     } else if !report::stdout_is_terminal() {
         report.raw(&content.content);
     } else {
-        report.data(&markdown::render(&content.content, &content.drawings, report::width()));
+        report.data(&hold::document(&content, report::width()));
     }
     Ok(ExitCode::Done)
 }

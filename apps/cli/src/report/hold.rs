@@ -32,7 +32,7 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     let rule = format!("{DIM}{}{DIM:#}", "─".repeat(width));
     let mut lines = vec![rule.clone()];
     match shown {
-        Shown::Document(document) => lines.push(markdown::render(&document.content, &document.drawings, width)),
+        Shown::Document(document) => lines.push(self::document(document, width)),
         Shown::Change(loaded) => lines.push(change::list(&loaded.list)),
         Shown::Failing(checks) => lines.extend(checks.iter().map(failing)),
         Shown::Nothing => {}
@@ -50,6 +50,14 @@ pub(crate) fn draw(hold: &HoldView, shown: &Shown, now: Timestamp, width: usize)
     lines.extend(asked(hold, width));
     lines.extend(deadline(hold, now).map(|line| format!("  {DIM}{line}{DIM:#}")));
     lines.join("\n")
+}
+
+/// A document as people read it; a plan of tasks is JSON, in which no mark means anything.
+pub(crate) fn document(document: &ArtifactContent, width: usize) -> String {
+    match document.artifact.kind.as_str() {
+        "plan" => clean(&document.content),
+        _ => markdown::render(&document.content, &document.drawings, width),
+    }
 }
 
 /// Names of files in one question.

@@ -2,7 +2,7 @@
 //! paragraphs are wrapped, and Mermaid blocks are replaced by their drawings. Pure.
 
 use super::{
-    clean,
+    clean, diagram,
     style::{BOLD, BUSY, DIM},
     words::wrap,
 };
@@ -14,10 +14,15 @@ pub(crate) fn render(source: &str, drawings: &[String], width: usize) -> String 
     let mut lines = Vec::new();
     let mut input = source.lines();
     while let Some(line) = input.next() {
-        match line.trim_start().strip_prefix("```") {
-            Some(language) => {
-                let body: Vec<&str> = input.by_ref().take_while(|line| !line.trim_start().starts_with("```")).collect();
-                let drawing = if language.trim() == "mermaid" { drawings.next() } else { None };
+        match Fence::opened_by(line) {
+            Some(fence) => {
+                let body: Vec<&str> = input.by_ref().take_while(|line| !fence.is_closed_by(line)).collect();
+                let language = fence.info.split(|c: char| c.is_whitespace() || c == '{').next().unwrap_or_default();
+                let drawing = if language.eq_ignore_ascii_case("mermaid") { drawings.next() } else { None };
+                // A language says nothing; whatever else stands beside it is text.
+                if fence.info != language || language.len() > 20 {
+                    lines.push(format!("    {DIM}{}{DIM:#}", line.trim()));
+                }
                 lines.extend(block(&body, drawing));
             }
             None => lines.extend(prose(line, width)),
@@ -26,9 +31,40 @@ pub(crate) fn render(source: &str, drawings: &[String], width: usize) -> String 
     lines.join("\n")
 }
 
+/// The beginning of a block of code, by the rules of CommonMark, which are those of the server's drawings too.
+struct Fence<'a> {
+    mark: char,
+    length: usize,
+    info: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    fn opened_by(line: &'a str) -> Option<Self> {
+        let text = line.trim_start();
+        let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let rest = text.trim_start_matches(mark);
+        let (length, info) = (text.len() - rest.len(), rest.trim());
+        // Backticks in the words make it inline code.
+        (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Self { mark, length, info })
+    }
+
+    /// Only marks end a block: words after them would be seen by nobody.
+    fn is_closed_by(&self, line: &str) -> bool {
+        let text = line.trim();
+        text.len() >= self.length && text.chars().all(|c| c == self.mark)
+    }
+}
+
 fn block(body: &[&str], drawing: Option<&String>) -> Vec<String> {
     match drawing.filter(|drawing| !drawing.trim().is_empty()) {
-        Some(drawing) => clean(drawing).lines().map(|line| format!("  {BUSY}{line}{BUSY:#}")).collect(),
+        Some(drawing) => {
+            let drawing = clean(drawing);
+            let drawn = drawing.lines().map(|line| format!("  {BUSY}{line}{BUSY:#}"));
+            let rest = diagram::undrawn(body, &drawing);
+            let head = (!rest.is_empty()).then(|| format!("  {DIM}in its source, and not in the drawing:{DIM:#}"));
+            let rest = rest.iter().map(|line| format!("    {DIM}{}{DIM:#}", line.trim_end()));
+            drawn.chain(head).chain(rest).collect()
+        }
         None => body.iter().map(|line| format!("    {DIM}{line}{DIM:#}")).collect(),
     }
 }
@@ -67,16 +103,41 @@ fn item(line: &str) -> (String, &str) {
 /// Code and bold text inside a line.
 fn inline(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for (index, part) in text.split('`').enumerate() {
-        if index % 2 == 1 {
+    let parts: Vec<&str> = text.split('`').collect();
+    for (index, part) in parts.iter().enumerate() {
+        let is_closed = index % 2 == 1 && index + 1 < parts.len();
+        if is_closed {
             shown.push_str(&format!("{BUSY}{part}{BUSY:#}"));
         } else {
-            for (index, part) in part.split("**").enumerate() {
-                shown.push_str(&if index % 2 == 1 { format!("{BOLD}{part}{BOLD:#}") } else { part.to_owned() });
-            }
+            shown.push_str(if index % 2 == 1 { "`" } else { "" });
+            shown.push_str(&bold(part));
         }
     }
     shown
+}
+
+/// Marks stay where they do not stand around words: in `src/**` they are a path.
+fn bold(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once("**") {
+        shown.push_str(before);
+        let is_open = before.chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '/');
+        let inner = after.split_once("**").filter(|(inner, _)| {
+            let begins = |c: char| c.is_whitespace() || matches!(c, '/' | '*');
+            is_open && !inner.is_empty() && !inner.starts_with(begins) && !inner.ends_with(begins)
+        });
+        match inner {
+            Some((inner, after)) => {
+                shown.push_str(&format!("{BOLD}{inner}{BOLD:#}"));
+                rest = after;
+            }
+            None => {
+                shown.push_str("**");
+                rest = after;
+            }
+        }
+    }
+    shown + rest
 }
 
 #[cfg(test)]
@@ -103,6 +164,34 @@ first, and nothing else.
 
     let a = 1;";
         assert_eq!(plain(&render(source, &[drawing], 44)), expected);
+    }
+
+    #[test]
+    fn nothing_that_an_agent_reads_is_left_out() {
+        let shown = |source: &str, drawings: &[String]| plain(&render(source, drawings, 80));
+        for source in [
+            "---\ntitle: EVIL\n---\n# Plan",
+            "```js EVIL words\na\n```",
+            "```\na\n``` EVIL\nb\n```",
+            "~~~\na\n~~~~ EVIL",
+            "a <!-- EVIL --> b",
+            "```mermaid EVIL\nflowchart TD\n```",
+        ] {
+            assert!(shown(source, &["drawn".to_owned()]).contains("EVIL"), "{source}");
+        }
+        let commented = "```mermaid\nflowchart TD\n  %% EVIL\n  A[One]\n```";
+        assert!(shown(commented, &["One".to_owned()]).ends_with("not in the drawing:\n      %% EVIL"));
+        // A drawing that belongs to another block hides nothing of this one.
+        assert!(shown("    ```mermaid\n    A[EVIL]\n    ```", &["Good".to_owned()]).contains("A[EVIL]"));
+    }
+
+    #[test]
+    fn stars_and_backticks_that_mark_no_words_stay() {
+        let shown = |source: &str| plain(&inline(source));
+        for text in ["remove src/** and lib/** too", "**/*.ts and **/*.js", "a ** b", "it's 5` long", "2**3**4"] {
+            assert_eq!(shown(text), text);
+        }
+        assert_eq!(shown("a **b c** `d**`, **e**"), "a b c d**, e");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod change;
 mod clean;
 pub(crate) mod compare;
+mod diagram;
 pub(crate) mod estimate;
 pub(crate) mod fact;
 pub(crate) mod goal;

@@ -209,6 +209,29 @@ pub(crate) mod sample {
         StageView { name, role, state, visits, started_at: None, completed_at: None }
     }
 
+    pub(crate) fn document(kind: &str, content: &str) -> wire::ArtifactContent {
+        wire::ArtifactContent {
+            artifact: ArtifactView {
+                kind: kind.to_owned(),
+                stage: "planning".to_owned(),
+                version: 1,
+                path: Some("spec.md".to_owned()),
+                commit: "c1".to_owned(),
+                digest: "d1".to_owned(),
+                title: "A plan".to_owned(),
+                files: Vec::new(),
+                risks: Vec::new(),
+                created_at: at(),
+            },
+            content: content.to_owned(),
+            drawings: Vec::new(),
+            truncated: false,
+            left_out: Vec::new(),
+            total: None,
+            note: None,
+        }
+    }
+
     pub(crate) fn running() -> RunView {
         RunView {
             id: "0193f2c4a1b2c3d4".to_owned(),

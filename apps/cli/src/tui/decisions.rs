@@ -30,16 +30,17 @@ impl State {
         self.say_yes("approving", Order::decide(&hold, request))
     }
 
-    /// A yes is said on the page of a run, where the content is. What of a change was not on the screen is named, and asked
-    /// about once more.
+    /// A yes is said on the page of a run, where the content is. What of a document or a change was not on the screen is named,
+    /// and asked about once more.
     pub(super) fn say_yes(&mut self, what: &str, order: Order) -> Vec<Order> {
         let Some(detail) = &self.open else {
             self.notice = Some(Notice::Good("look at what is shown here, then press the key again".to_owned()));
             return self.enter_at(Tab::Now);
         };
-        if let Some((files, all)) = detail.unseen() {
-            let unseen = change::unseen(&files, all, FEW).unwrap_or_default();
-            self.prompt = Some(Prompt::Sure { question: format!("Go on? {unseen}"), then: order });
+        let files = detail.unseen().and_then(|(files, all)| change::unseen(&files, all, FEW));
+        let unseen: Vec<String> = detail.unseen_text().into_iter().chain(files).collect();
+        if !unseen.is_empty() {
+            self.prompt = Some(Prompt::Sure { question: format!("Go on? {}", unseen.join("; ")), then: order });
             return Vec::new();
         }
         self.send(what, order)

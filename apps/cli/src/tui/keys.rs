@@ -211,6 +211,18 @@ mod tests {
     }
 
     #[test]
+    fn a_yes_to_a_document_that_was_not_on_the_screen_is_asked_for_twice() {
+        let mut state = opened("a", &["approve"]);
+        let shown = crate::report::hold::Shown::Document(Box::new(sample::document("plan", "text")));
+        state.take(News::Page(Box::new(Page { shown, ..Page::of(waiting("a", &["approve"])) })));
+        assert_eq!(press(&mut state, "a"), []);
+        let Some(Prompt::Sure { question, .. }) = &state.prompt else { panic!("{:?}", state.prompt) };
+        assert_eq!(question, "Go on? the plan was not shown");
+        assert_eq!(press(&mut state, "n"), []);
+        assert_eq!(decision(&press(&mut state, "ay")), ("approve", "d1", ""));
+    }
+
+    #[test]
     fn a_no_asks_what_shall_be_different() {
         let mut state = state(vec![waiting("a", &["approve", "reject"])]);
         assert_eq!(press(&mut state, "r"), []);

@@ -116,6 +116,23 @@ impl Detail {
         }
     }
 
+    /// What a hold shows besides a change and was not on the screen, in words.
+    pub(super) fn unseen_text(&self) -> Option<String> {
+        let page = self.page.as_ref()?;
+        let hold = page.run.hold.as_ref()?;
+        let what = match &page.shown {
+            hold::Shown::Document(made) => clean_line(&made.artifact.kind.replace('_', " ")),
+            hold::Shown::Nothing | hold::Shown::Change(_) | hold::Shown::Failing(_) => "hold".to_owned(),
+        };
+        match self.seen.unseen_rows(&hold.digest) {
+            Some((0, _)) => None,
+            Some((unseen, all)) => Some(format!("{unseen} of {all} lines of the {what} not shown")),
+            // Its own few words stand in the list too.
+            None if matches!(page.shown, hold::Shown::Document(_)) => Some(format!("the {what} was not shown")),
+            None => None,
+        }
+    }
+
     /// Files of the change that waits which were not on the screen, out of how many; none where no change waits.
     pub(super) fn unseen(&self) -> Option<(Vec<&ChangedFileView>, usize)> {
         let page = self.page.as_ref()?;
@@ -236,7 +253,12 @@ fn laid(page: &Page, tab: Tab, doing: &rail::Activity, now: Timestamp, width: us
         Tab::Session | Tab::Spend | Tab::Why => (text(page, tab, doing, now, width), None, String::new()),
     };
     let mut lines = ansi::wrapped(&before, width);
-    let mut layout = Layout { head: change.map(|change| change.list.head.clone()), files: Vec::new() };
+    let hold = page.run.hold.as_ref().filter(|_| tab == Tab::Now);
+    let mut layout = Layout {
+        head: change.map(|change| change.list.head.clone()),
+        files: Vec::new(),
+        text: hold.map(|hold| (hold.digest.clone(), 0..lines.len())),
+    };
     for part in change.iter().flat_map(|change| &change.sections) {
         let Some(file) = change.and_then(|change| change.list.files.get(part.at)) else { continue };
         lines.push(Line::default());
@@ -400,6 +422,62 @@ mod tests {
             look(&mut detail, -20);
         }
         assert_eq!(look(&mut detail, -20), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_document_is_seen_once_all_of_its_lines_were_on_the_screen() {
+        let mut detail = documented(&(0..60).map(|n| format!("line {n}\n\n")).collect::<String>());
+        assert_eq!(detail.unseen_text().as_deref(), Some("the spec was not shown"));
+        let all = look(&mut detail, 0);
+        assert_eq!(detail.unseen_text(), Some(format!("{} of {all} lines of the spec not shown", all - 20)));
+        // A jump to the end shows the end, and not what lies between.
+        look(&mut detail, isize::MAX);
+        assert!(detail.unseen_text().is_some_and(|said| said.contains(" lines of the spec not shown")));
+        for _ in 0..all / 20 {
+            look(&mut detail, -20);
+        }
+        assert_eq!(detail.unseen_text(), None);
+    }
+
+    #[test]
+    fn a_newer_version_of_a_document_has_not_been_seen() {
+        let mut detail = documented("short\n");
+        look(&mut detail, 0);
+        assert_eq!(detail.unseen_text(), None);
+        let mut page = detail.page.take().unwrap();
+        if let Some(hold) = &mut page.run.hold {
+            hold.digest = "d2".to_owned();
+        }
+        detail.show(page);
+        assert_eq!(detail.unseen_text().as_deref(), Some("the spec was not shown"));
+    }
+
+    #[test]
+    fn a_document_that_fits_is_seen_at_once_and_so_is_a_question() {
+        let mut detail = documented("short\n");
+        look(&mut detail, 0);
+        assert_eq!(detail.unseen_text(), None);
+        let run = RunView { hold: Some(sample::question()), ..sample::running() };
+        let mut detail = opened(run, Tab::Now);
+        assert_eq!(detail.unseen_text(), None);
+        look(&mut detail, 0);
+        assert_eq!(detail.unseen_text(), None);
+    }
+
+    fn documented(content: &str) -> Detail {
+        let run = RunView { hold: Some(sample::question()), ..sample::running() };
+        let mut detail = Detail::new(run.id.clone(), Tab::Now);
+        let shown = hold::Shown::Document(Box::new(sample::document("spec", content)));
+        detail.show(Page { shown, ..Page::of(run) });
+        detail
+    }
+
+    /// Moves, draws, and says how many rows the hold has.
+    fn look(detail: &mut Detail, rows: isize) -> usize {
+        detail.scroll_by(rows);
+        laid(detail);
+        detail.note_seen();
+        detail.layout.text.as_ref().map_or(0, |(_, place)| place.len())
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use axum::Json;
 use axum::extract::State;
 use domain::{CommitId, Run};
-use runner::FileWish;
 use runner::git::{FileId, TextView};
+use runner::{FileWish, Listing};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use wire::{ChangesView, Fault, FileDiffView, PatchView};
@@ -181,7 +181,9 @@ impl Change {
 async fn files(app: &App, change: &Change, part: &Part) -> Result<Json<ChangesView>, Failure> {
     let limit = paging::limit(part.limit, MOST_FILES, MOST_FILES)?;
     change.check_head(part.head.as_deref())?;
-    let list = app.shelf.changes(&change.run, &change.to).await?;
+    // The first page finds out whether everything can be read.
+    let listing = if part.offset == 0 { Listing::Fresh } else { Listing::Continued };
+    let list = app.shelf.changes(&change.run, &change.to, listing).await?;
     Ok(Json(to_wire::changes((&change.base, &change.to), &list, (part.offset, limit))))
 }
 

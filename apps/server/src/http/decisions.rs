@@ -6,6 +6,7 @@ use axum::{Extension, Json};
 use domain::{
     Actor, Command, CommitId, Decide, Decision, DecisionKind, Digest, Event, Hold, HoldId, HoldKind, Run, RunId, WayOut,
 };
+use runner::Listing;
 use wire::{
     ApproveRequest, AttachRequest, AttachView, CancelRequest, DecideRequest, Fault, MessageRequest, OverturnRequest,
     PauseRequest, RequestChanges, ResumeRequest, RunView, WayOutRequest,
@@ -307,10 +308,10 @@ pub(super) async fn check_content(app: &App, run: &Run, hold: HoldId, decision: 
 /// Refuses when not every changed file of a commit can be read.
 pub(super) async fn check_readable(app: &App, run: &Run, commit: &CommitId) -> Result<(), Failure> {
     // A git that was killed or found no memory says nothing about the content.
-    if app.shelf.changes(run, commit).await.is_ok() {
+    if app.shelf.changes(run, commit, Listing::Fresh).await.is_ok() {
         return Ok(());
     }
-    let Err(error) = app.shelf.changes(run, commit).await else { return Ok(()) };
+    let Err(error) = app.shelf.changes(run, commit, Listing::Fresh).await else { return Ok(()) };
     let message = format!("a part of what would be approved cannot be shown, so nothing was decided: {error}");
     let hint = error.hint.unwrap_or_else(|| {
         "try again; if it stays so, have the work done again (`request-changes`), or cancel the run".to_owned()

@@ -3,7 +3,10 @@
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
-use domain::{Actor, Command, DecisionKind, Fork, ForkPoint, ForkedFrom, Recorded, Run, RunId, fork_points, replay};
+use domain::{
+    Actor, Command, DecisionKind, Fork, ForkChanges, ForkPoint, ForkedFrom, Recorded, Run, RunId, TaintSource,
+    fork_points, replay,
+};
 use engine::{CommandKey, Receipt, Refusal};
 use wire::{Fault, ForkPointView, ForkRequest, ForkView};
 
@@ -39,11 +42,13 @@ pub(super) async fn fork(
     let id = app.find(&id).await?;
     let key = key(&headers, &format!("fork:{id}"))?;
     let mut log = log(&app, &id).await?;
+    let newest = replay(id.clone(), log.iter().cloned());
     let decides = request.decision.as_ref().map(from_wire::fork_decision).transpose()?;
     let point = choose(&id, &log, request.at, decides.map(|decision| decision.kind()))?;
     log.retain(|recorded| recorded.sequence <= point.at);
     let origin = replay(id.clone(), log.iter().cloned());
     let changes = from_wire::fork_changes(&app.setup, &origin, &request)?;
+    let changes = ForkChanges { read_since: read_since(&newest, &origin), ..changes };
     app.shelf.check_commits(&origin, commits(&origin, &point)).await.map_err(gone)?;
     let fork = Fork { origin: id.clone(), log, changes, by };
     let receipt = submit(&app, &fork, key).await?;
@@ -100,6 +105,12 @@ fn choose(id: &RunId, log: &[Recorded], at: Option<u64>, decides: Option<Decisio
 
 fn list(id: &RunId) -> String {
     format!("see `holdpoint fork {} --list`", id.short())
+}
+
+/// Untrusted sources that a run read after it stood as the fork's origin does.
+fn read_since(newest: &Run, origin: &Run) -> Vec<TaintSource> {
+    let before = |source: &TaintSource| origin.taints.iter().any(|taint| taint.source == *source);
+    newest.taints.iter().map(|taint| taint.source.clone()).filter(|source| !before(source)).collect()
 }
 
 /// Everything the fork would go on from.

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { form, settled, step, walk } from "../kit.mjs";
 import { payloads } from "./payloads.mjs";
+import { unseen } from "./terminal.mjs";
 
 /** Words of the contract, not text of somebody: exchanged, the page would show nothing. */
 const words = /^(id|ids|run|runs|hold|session|kind|type|status|state|stage|digest|allowed|message|name|role|roles|responseType|decision|code|commit|base|channel|playbook|gate|work|tool|call|weight|priority|parent|model|models|provider|loops|project)$/;
@@ -54,6 +55,17 @@ const smuggled = () => {
   return found;
 };
 
+/** Hidden characters that a page shows as they are; the list is that of the terminal. */
+const unmarked = (list) => {
+  const pattern = new RegExp(list, "u");
+  const found = [];
+  const look = (where, text) => pattern.test(text) && found.push(`${where}: ${JSON.stringify(text.slice(0, 120))}`);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) look(node.parentElement?.outerHTML.slice(0, 60), node.data);
+  for (const one of document.querySelectorAll("*")) for (const name of ["title", "aria-label", "placeholder"]) look(`${one.localName} ${name}`, one.getAttribute(name) ?? "");
+  return found;
+};
+
 /** Opens everything that is folded, so that all of it is drawn. */
 const unfold = (page) => page.evaluate(() => {
   for (const one of document.querySelectorAll("details:not([open])")) one.open = true;
@@ -71,6 +83,7 @@ async function looked(page, where) {
   await unfold(page);
   await settled(page);
   assert.deepEqual(await page.evaluate(smuggled), [], where);
+  assert.deepEqual(await page.evaluate(unmarked, unseen.source), [], `${where} marks hidden characters`);
 }
 
 export async function inert({ browser, page, complaints }, server, { turns = 24, most = 16 } = {}) {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { step } from "../kit.mjs";
 
 /** Everything but line breaks and tabs that is not a letter on the screen. */
-const unseen = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
+export const unseen = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/u;
 
 export async function terminal(server) {
   await step("hostile text moves no cursor and hides nothing in any command", async () => {

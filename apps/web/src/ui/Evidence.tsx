@@ -59,8 +59,8 @@ export function Content({ kind, content, drawings, title }: { kind: string; cont
 }
 
 /** A plan of tasks is JSON; what is not understood is shown as it is. */
-function Tasks({ content }: { content: string }) {
-  type Task = { id?: string; title?: string; description?: string; dependsOn?: string[]; files?: string[] };
+export function Tasks({ content }: { content: string }) {
+  type Task = { id?: string; title?: string; description?: string; dependsOn?: string[]; files?: string[]; parent?: string | null; checks?: { name?: string; command?: string }[] };
   let plan: { summary?: string; tasks?: Task[] } | undefined;
   try {
     plan = JSON.parse(content) as typeof plan;
@@ -74,9 +74,11 @@ function Tasks({ content }: { content: string }) {
       <ol>
         {plan.tasks.map((task, at) => (
           <li key={task.id ?? at}>
-            <strong><Marked text={task.title ?? task.id ?? ""} /></strong> <Marked text={task.description ?? ""} />
+            <strong><Marked text={task.title ?? task.id ?? ""} /></strong> {task.id && <span className="quiet mono">{task.id}</span>} <span className="said-by-plan">{task.description ?? ""}</span>
+            {task.parent && <span className="quiet"> part of {task.parent}</span>}
             {(task.dependsOn ?? []).length > 0 && <span className="quiet"> after {task.dependsOn?.join(", ")}</span>}
             {(task.files ?? []).map((file) => <code key={file}><Marked text={file} /></code>)}
+            {(task.checks ?? []).map((check, at) => <p key={at}>check {check.name}: <code>{check.command}</code></p>)}
           </li>
         ))}
       </ol>

@@ -34,8 +34,9 @@ function Part({ block, drawing }: { block: Block; drawing: string | undefined })
     case "rule":
       return <hr />;
     case "code":
-      if (block.language === "mermaid") return <Diagram source={block.text} drawing={drawing} />;
-      return <pre tabIndex={0}><Marked text={block.text} /></pre>;
+      if (block.language === "mermaid") return <Diagram source={block.info.toLowerCase() === "mermaid" ? block.text : `${block.text}\n%% ${block.info}`} drawing={drawing} />;
+      // The language alone says nothing; whatever else stands beside it is text.
+      return <pre tabIndex={0}>{/[^\w+#.-]|^.{20}/.test(block.info) && <span className="quiet">{`${block.info}\n`}</span>}<Marked text={block.text} /></pre>;
     case "table":
       return (
         <table>

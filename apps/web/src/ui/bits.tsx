@@ -1,7 +1,6 @@
 // Small pieces that every screen uses.
 import { type ReactNode, useEffect, useState } from "react";
 import { Refused } from "../http";
-import { pieces } from "../hidden";
 import { inline } from "../markdown";
 import { statusTone, statusWords, type Tone } from "../words";
 
@@ -19,12 +18,8 @@ export function Status({ status }: { status: string }) {
   );
 }
 
-/** A text of strangers: characters that hide or turn the reading order are seen. */
-export function Marked({ text }: { text: string }) {
-  const found = pieces(text);
-  if (found.length === 1 && !found[0]?.hidden) return text;
-  return found.map((piece, at) => (piece.hidden ? <span key={at} className="hidden-char" title="a character that is not seen">{piece.text}</span> : piece.text));
-}
+/** Untrusted text on its own; hidden characters are marked as in every text (`src/jsx`). */
+export const Marked = ({ text }: { text: string }) => <>{text}</>;
 
 /** Text with `code`, **strong** and *em*; everything else stays as it was written. */
 export function Words({ text }: { text: string }) {

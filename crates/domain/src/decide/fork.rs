@@ -2,11 +2,11 @@
 
 use super::{Draft, assume, hold, stage};
 use crate::{
-    Decide, Decision, Effect, Event, Fork, ForkStand, ForkedFrom, Recorded, Rejection, Resumes, Run, branch_name,
-    replay,
+    Decide, Decision, Effect, Event, Fork, ForkStand, ForkedFrom, Recorded, Rejection, Resumes, Run, TaintSource,
+    branch_name, replay,
 };
 
-pub(super) fn fork(draft: &mut Draft, fork: Fork) -> Result<(), Rejection> {
+pub(super) fn fork(draft: &mut Draft, mut fork: Fork) -> Result<(), Rejection> {
     if draft.run.opened.is_some() {
         return Err(Rejection::AlreadyStarted);
     }
@@ -42,7 +42,13 @@ pub(super) fn fork(draft: &mut Draft, fork: Fork) -> Result<(), Rejection> {
     for Recorded { at, event, .. } in fork.log.into_iter().skip(1) {
         draft.record_at(at, event);
     }
+    let read_since = std::mem::take(&mut fork.changes.read_since);
     draft.record(Event::RunForked { from: fork.origin, at, by: fork.by, changes: fork.changes });
+    for source in read_since.into_iter().take(TaintSource::MOST) {
+        if !draft.run.taints.iter().any(|taint| taint.source == source) {
+            draft.record(Event::RunTainted { source, stage: None, child: None });
+        }
+    }
     draft.request(Effect::OpenFork { at: point.commit });
     Ok(())
 }

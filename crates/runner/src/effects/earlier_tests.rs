@@ -1,7 +1,7 @@
 //! The code of a run with its tests as they were in the base commit: a second proof that an agent cannot make pass by
 //! changing the tests.
 
-use domain::{CommitId, is_test_file};
+use domain::{CommitId, is_test_file, is_test_harness};
 use engine::Job;
 
 use crate::git::{self, CommitRequest};
@@ -14,7 +14,7 @@ const MAX_FILES: usize = 500;
 
 /// A commit of the same code with earlier tests.
 pub(super) struct Earlier {
-    /// Test files that the run changed or deleted, at most [`MAX_FILES`].
+    /// Test files that the run changed or deleted, and new ones that runners read by themselves; at most [`MAX_FILES`].
     pub(super) files: Vec<String>,
     /// On no branch; the same for every repeat of the effect.
     pub(super) commit: CommitId,
@@ -29,7 +29,10 @@ pub(super) async fn commit(hands: &Hands, job: &Job, commit: &CommitId) -> Resul
         let repos = Repos::open(&paths, run)?;
         let commands: Vec<&str> = run.opened().config.checks.iter().map(|check| check.command.as_str()).collect();
         let is_test = |path: &[u8]| is_test_file(&String::from_utf8_lossy(path), &commands);
-        let Some(restored) = repos.private.restored(&Repos::base_commit(run)?, &commit, is_test)? else {
+        // A new `conftest.py` could make every earlier test pass.
+        let is_harness = |path: &[u8]| is_test_harness(&String::from_utf8_lossy(path));
+        let base = Repos::base_commit(run)?;
+        let Some(restored) = repos.private.restored(&base, &commit, is_test, is_harness)? else {
             return Ok(None);
         };
         let text = commit_text(

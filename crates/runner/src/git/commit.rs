@@ -193,12 +193,14 @@ impl PrivateRepo {
             .collect()
     }
 
-    /// A commit's tree with some files as they were in an earlier one: those it changed or lacks. `None` if there are none.
+    /// A commit's tree with some files as they were in an earlier one: those it changed or lacks, and without `unwanted` ones
+    /// that it added, if there was a wanted one. `None` if there are none.
     pub(crate) fn restored(
         &self,
         earlier: &CommitId,
         commit: &CommitId,
         wanted: impl Fn(&[u8]) -> bool,
+        unwanted: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<Restored>, GitError> {
         let (before, now) = (self.files(earlier)?, self.files(commit)?);
         let same = |path: &[u8], entry: &Entry| {
@@ -211,6 +213,13 @@ impl PrivateRepo {
         let (mut lines, mut paths) = (Vec::new(), Vec::new());
         for (path, entry) in restored {
             index_line(&mut lines, entry.mode, &entry.id, path);
+            paths.push(path.clone());
+        }
+        let has_wanted = before.0.keys().any(|path| wanted(path));
+        for path in now.0.keys().filter(|path| has_wanted && before.get(path).is_none() && unwanted(path)) {
+            lines.extend_from_slice(format!("0 {}\t", "0".repeat(commit.as_str().len())).as_bytes());
+            lines.extend_from_slice(path);
+            lines.push(0);
             paths.push(path.clone());
         }
         if paths.is_empty() {

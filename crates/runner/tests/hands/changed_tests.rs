@@ -92,3 +92,55 @@ async fn changed_tests_that_also_pass_as_they_were_before_hold_nothing_up() {
     assert!(world.events(&run.id).iter().any(earlier));
     assert_eq!(world.file("main", "tests/check.sh"), "grep -q right a.txt && test -f a.txt\n");
 }
+
+/// A runner that reads a file by itself, as pytest reads `conftest.py`.
+const RUNNER: &str = "if test -e conftest.py; then sh conftest.py; fi; for t in tests/*.sh; do sh $t || exit 1; done";
+
+/// What a review hold says of a run that is then cancelled.
+async fn held(implementer: &str, check: &str) -> String {
+    let world = world(implementer);
+    let mut holds = Vec::new();
+    let run = world
+        .work("autonomous", check, |_: &Run, hold: &Hold| -> Decision {
+            assert_eq!(hold.kind, HoldKind::Review, "{}", hold.summary);
+            holds.push(hold.summary.clone());
+            Decision::Cancel { reason: None }
+        })
+        .await;
+    assert_eq!(run.merged, None);
+    holds.pop().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_new_file_that_the_test_runner_reads_by_itself_does_not_speak_for_the_earlier_tests() {
+    let said = held("echo wrong > a.txt; echo 'rm tests/check.sh' > conftest.py", RUNNER).await;
+    assert!(said.contains("changed tests") && said.contains("conftest.py"), "{said}");
+}
+
+#[tokio::test]
+async fn a_test_that_was_moved_out_of_sight_still_runs_where_it_was() {
+    let said = held("echo wrong > a.txt; mkdir old; mv tests/check.sh old/check.txt", RUNNER).await;
+    assert!(said.contains("changed tests") && said.contains("tests/check.sh"), "{said}");
+}
+
+#[tokio::test]
+async fn a_test_that_was_replaced_by_a_link_or_a_folder_runs_as_it_was() {
+    for replaced in
+        ["ln -sf other.sh tests/check.sh", "rm tests/check.sh; mkdir tests/check.sh; echo > tests/check.sh/a"]
+    {
+        let said =
+            held(&format!("echo wrong > a.txt; {replaced}"), "if test -f tests/check.sh; then sh tests/check.sh; fi")
+                .await;
+        assert!(said.contains("changed tests") && said.contains("tests/check.sh"), "{replaced}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_file_that_decides_what_a_check_does_is_in_the_report() {
+    let world = world("echo 'check:; true' > Makefile");
+    world.commit(&[("Makefile", "check:; false\n")]);
+    let run = world.work("autonomous", "make check || true", |_, hold| panic!("{}", hold.summary)).await;
+    assert_eq!(run.phase, Phase::Ended { ending: Ending::Completed }, "{:?}", run.failure);
+    let report = world.file("main", &format!(".autonomous/runs/{}/validation-report.md", run.id));
+    assert!(report.contains("No check ran as it was before:\n\n- `Makefile`"), "{report}");
+}

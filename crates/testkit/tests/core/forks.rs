@@ -313,6 +313,19 @@ fn what_an_agent_of_the_origin_spends_or_reads_late_is_not_the_forks() {
 }
 
 #[test]
+fn what_the_origin_read_after_the_point_taints_the_fork_that_takes_its_folders_along() {
+    let origin = planned();
+    let read_since = vec![domain::TaintSource::mcp("docs"), domain::TaintSource::mcp("docs")];
+    let changes = ForkChanges { read_since, ..ForkChanges::default() };
+    let fork = fork_at(&origin, origin.run.version, changes).unwrap();
+    let strangers: Vec<String> = fork.run.strangers().map(domain::TaintSource::words).collect();
+    assert_eq!(strangers, ["MCP server docs"]);
+    assert_eq!(fork.run.reach(), domain::Reach::NoSecrets);
+    assert!(fork.run.awaits_look());
+    keeps_to(&fork, &origin);
+}
+
+#[test]
 fn a_pause_that_is_asked_for_while_the_branch_is_made_lets_nothing_be_decided() {
     let origin = planned();
     let mut fork = fork_at(&origin, origin.run.version, decides(Decision::Approve { notes: None })).unwrap();

@@ -13,7 +13,7 @@ use drivers::AgentEvent;
 use engine::{EffectRunner, Job};
 use jiff::Timestamp;
 use runner::git::{ChangeList, ChangeStatus, ChangedFile, Content, FileId, FilePage, PatchPage};
-use runner::{Activity, ArtifactText, FileWish, RunDiff, Talk, Talked, Watch};
+use runner::{Activity, ArtifactText, FileWish, Listing, RunDiff, Talk, Talked, Watch};
 use server::{Reading, Shelf, Talking, Telling};
 use tokio::sync::broadcast;
 
@@ -199,12 +199,12 @@ impl Shelf for Papers {
         Box::pin(async move { Ok(ArtifactText { text: text.to_owned(), ..ArtifactText::default() }) })
     }
 
-    fn changes<'a>(&'a self, run: &'a Run, _: &'a CommitId) -> Reading<'a, ChangeList> {
+    fn changes<'a>(&'a self, run: &'a Run, _: &'a CommitId, _: Listing) -> Reading<'a, Arc<ChangeList>> {
         let damaged = run.opened().request.contains("damaged");
         Box::pin(async move {
             match damaged {
                 true => Err(runner::ReadError { message: "the content of `x` is gone".to_owned(), hint: None }),
-                false => Ok(ChangeList { files: (0..3).map(changed).collect() }),
+                false => Ok(Arc::new(ChangeList { files: (0..3).map(changed).collect() })),
             }
         })
     }
