@@ -46,6 +46,7 @@ mod secret_guard;
 mod settings;
 pub mod shim;
 mod specs;
+mod spend;
 mod steps;
 mod strangers;
 mod task_file;
