@@ -146,6 +146,18 @@ fn does(usual: &RunConfig, said: &RunConfig, listed: &AgentsToken) -> Option<(&'
     if said.skip_clarification && !usual.skip_clarification {
         return Some(("skipClarification", "leave out the questions to you"));
     }
+    if said.max_clarifications > usual.max_clarifications {
+        return Some(("maxClarifications", "ask more before an approval is asked for"));
+    }
+    let fewer = said
+        .max_clarification_rounds
+        .is_some_and(|rounds| usual.max_clarification_rounds.is_none_or(|own| rounds < own));
+    if fewer {
+        return Some(("maxClarificationRounds", "set the rounds of questions to you"));
+    }
+    if usual.git.review && !said.git.review {
+        return Some(("review", "leave out the review before a merge"));
+    }
     // What a repository's file on another branch does not ask for.
     let kept = usual.exclude_paths.iter().all(|path| said.exclude_paths.contains(path))
         && usual.require_approval.iter().all(|stage| said.require_approval.contains(stage));

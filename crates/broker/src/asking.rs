@@ -38,6 +38,13 @@ pub(crate) struct Rejected {
     pub(crate) body: Bytes,
 }
 
+impl Rejected {
+    /// A gateway in front of the model that did not wait for it longer; the model may have worked on.
+    pub(crate) fn billing(&self) -> Billing {
+        if matches!(self.status, 504 | 524) { Billing::Possible } else { Billing::None }
+    }
+}
+
 /// One try that led to no answer.
 enum Failed {
     TimedOut,
@@ -86,7 +93,7 @@ impl Gateway {
             let Some(wait) = wait else { return self.last_word(route, tries, trial, pass) };
             drop(pass);
             call.tried(self.failed_try(route, &trial, wait));
-            if trial.as_ref().is_err_and(|failed| failed.billing() == Billing::Possible) {
+            if may_be_billed(&trial) {
                 call.reserve_again()?;
             }
             tokio::time::sleep(wait).await;
@@ -218,6 +225,16 @@ impl Gateway {
         let key = self.upstreams[route.upstream].key.expose();
         if key.is_empty() { text.to_owned() } else { text.replace(key, "[key]") }
     }
+}
+
+/// Whether a provider may charge for a try after which another is made.
+fn may_be_billed(trial: &Result<Trial, Failed>) -> bool {
+    let billing = match trial {
+        Ok(Trial::Answered(..)) => Billing::None,
+        Ok(Trial::Rejected(rejected)) => rejected.billing(),
+        Err(failed) => failed.billing(),
+    };
+    billing == Billing::Possible
 }
 
 /// The status that fits a stream that begins with an error: overload is often told so, after a fine header.

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::calls::{self, CallRecord, Outcome, Read, ReadSource, Reserved, Settled, Standing, Tried, Used};
 use crate::money::{Envelope, Micros, Shortfall};
-use crate::prices::Price;
+use crate::prices::{CacheEntries, Price};
 use crate::protocol::Protocol;
 use crate::purses::{Kept, Purses, Refused, Shortage};
 use crate::refusal::Refusal;
@@ -47,16 +47,21 @@ pub(crate) struct CallHead {
     pub(crate) price: Option<Price>,
     pub(crate) input_estimate: u64,
     pub(crate) output_estimate: u64,
+    pub(crate) cache_entries: CacheEntries,
 }
 
 impl CallHead {
     fn estimate(&self) -> Option<Micros> {
-        self.price.as_ref().map(|price| price.estimate(self.input_estimate, self.output_estimate))
+        self.price.as_ref().map(|price| price.cost(&self.reserved()))
     }
 
     /// The most that a try is expected to be billed for.
     fn reserved(&self) -> Usage {
-        Usage { input: self.input_estimate, output: self.output_estimate, ..Usage::default() }
+        let (input, output) = (self.input_estimate, self.output_estimate);
+        match &self.price {
+            Some(price) => price.dearest(input, output, self.cache_entries),
+            None => Usage { input, output, ..Usage::default() },
+        }
     }
 }
 
@@ -379,8 +384,12 @@ impl OpenCall {
     /// a broken answer and bill it whole, so it counts no less than was reserved for it.
     pub(crate) fn count(&self, reported: Option<Reported>, text_bytes: u64, ending: Ending) -> Counted {
         let Reported { mut usage, input, output } = reported.unwrap_or_default();
-        if !input {
-            usage.input = self.head.input_estimate;
+        match ending {
+            _ if input => {}
+            Ending::Whole => usage.input = self.head.input_estimate,
+            Ending::Broken => {
+                usage = Usage { output: usage.output, reasoning: usage.reasoning, ..self.head.reserved() }
+            }
         }
         if !output || ending == Ending::Broken {
             usage.output = usage.output.max(text_bytes.div_ceil(4));
@@ -411,8 +420,7 @@ impl OpenCall {
         };
         if self.lost > 0 {
             let (lost, each) = (u64::from(self.lost), self.head.reserved());
-            usage.input = usage.input.saturating_add(each.input.saturating_mul(lost));
-            usage.output = usage.output.saturating_add(each.output.saturating_mul(lost));
+            usage = usage.plus(&each.times(lost));
             usage_known = false;
         }
         let price = self.head.price.as_ref();

@@ -20,7 +20,7 @@ use crate::direct;
 use crate::embeddings;
 use crate::gateway::{Gateway, until_closing};
 use crate::http::Answer;
-use crate::prices;
+use crate::prices::{self, CacheEntries};
 use crate::protocol::Protocol;
 use crate::refusal::{Billing, Refusal};
 use crate::relay::Relay;
@@ -180,7 +180,9 @@ impl Gateway {
             }
             Ok(Trial::Rejected(rejected)) => {
                 let mut response = self.rejected(protocol, &route, &rejected);
-                call.settle(response.status().as_u16(), Outcome::Error, Counted::NOTHING);
+                let counted =
+                    if rejected.billing() == Billing::Possible { call.count_unknown() } else { Counted::NOTHING };
+                call.settle(response.status().as_u16(), Outcome::Error, counted);
                 call.on_disk().await;
                 mark(response.headers_mut(), call.tries().saturating_sub(1), call.number());
                 Ok(response)
@@ -231,6 +233,7 @@ impl Gateway {
             price: None,
             input_estimate: ask.input_estimate(),
             output_estimate: ask.output_estimate(),
+            cache_entries: if ask.caches_for_long() { CacheEntries::Long } else { CacheEntries::Short },
         };
         let route = match self.route(ask).and_then(|route| self.filter(&route, ask).map(|()| route)) {
             Ok(route) => route,

@@ -18,7 +18,8 @@ use crate::turnstile::Pass;
 
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 const ANTHROPIC_BETA: HeaderName = HeaderName::from_static("anthropic-beta");
-const FORWARDED: [HeaderName; 2] = [ANTHROPIC_VERSION, header::ACCEPT];
+/// The version whose answers can be metered, whatever an agent asks for.
+const VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
 /// The beginning of an answer, from an upstream of any kind.
 pub(crate) struct Answer {
@@ -114,16 +115,14 @@ impl HttpUpstream {
 
     fn headers(&self, protocol: Protocol, from_agent: &HeaderMap) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        for name in &FORWARDED {
-            for value in from_agent.get_all(name) {
-                headers.append(name.clone(), value.clone());
-            }
+        if let Some(accepted) = from_agent.get(header::ACCEPT) {
+            headers.insert(header::ACCEPT, accepted.clone());
         }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         // Usage is read from the bytes as they pass.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if protocol == Protocol::Messages {
-            headers.entry(ANTHROPIC_VERSION).or_insert(HeaderValue::from_static("2023-06-01"));
+            headers.insert(ANTHROPIC_VERSION, VERSION);
             headers.extend(self.betas(from_agent).map(|beta| (ANTHROPIC_BETA, beta)));
         }
         if let Some((name, value)) = &self.auth {

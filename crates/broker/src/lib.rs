@@ -109,6 +109,7 @@ mod refusal;
 mod relay;
 mod request;
 mod request_filter;
+mod request_size;
 mod retry;
 mod route;
 mod scripted;

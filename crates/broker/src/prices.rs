@@ -34,6 +34,13 @@ pub struct LongPrice {
     pub cache_write: u64,
 }
 
+/// How long what a call writes to the prompt cache may stay there; an hour is dearer than minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheEntries {
+    Short,
+    Long,
+}
+
 /// Prices by provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceTable {
@@ -183,11 +190,19 @@ impl Price {
         Micros(u64::try_from(total.div_ceil(1_000_000)).unwrap_or(u64::MAX))
     }
 
-    /// The most that a call of this size may cost: none of it cached, all of it written.
-    pub(crate) fn estimate(&self, input: u64, output: u64) -> Micros {
-        let long = self.long.clone().map(|long| LongPrice { input: long.input.max(long.cache_write), ..long });
-        let dearest = Price { input: self.input.max(self.cache_write), long, ..self.clone() };
-        dearest.cost(&Usage { input, output, ..Usage::default() })
+    /// The usage for which a call of this size costs most: none of it read from the cache, all of it written there where
+    /// that is dearer.
+    pub(crate) fn dearest(&self, input: u64, output: u64, written: CacheEntries) -> Usage {
+        let usage = Usage { output, ..Usage::default() };
+        let (plain, write) = match &self.long {
+            Some(long) if input > long.above => (long.input, long.cache_write),
+            Some(_) | None => (self.input, self.cache_write),
+        };
+        match written {
+            CacheEntries::Long => Usage { cache_write: input, cache_write_long: input, ..usage },
+            CacheEntries::Short if write > plain => Usage { cache_write: input, ..usage },
+            CacheEntries::Short => Usage { input, ..usage },
+        }
     }
 }
 
@@ -332,7 +347,16 @@ mod tests {
         let usage = |input, cache_read| Usage { input, cache_read, output: 100, ..Usage::default() };
         assert_eq!(price.cost(&usage(200_000, 0)), Micros(250_000 + 1_000));
         assert_eq!(price.cost(&usage(100_001, 100_000)), Micros(250_003 + 25_000 + 1_500));
-        assert_eq!(price.estimate(200_001, 100), Micros(500_003 + 1_500));
+        let dearest = price.dearest(200_001, 100, CacheEntries::Short);
+        assert_eq!(price.cost(&dearest), Micros(500_003 + 1_500));
+    }
+
+    #[test]
+    fn a_call_may_write_all_of_its_input_to_the_cache() {
+        let price = table().find("anthropic", "claude-sonnet-4-5").unwrap();
+        let cost = |written| price.cost(&price.dearest(1_000, 100, written));
+        assert_eq!(cost(CacheEntries::Short), Micros(3_750 + 1_500));
+        assert_eq!(cost(CacheEntries::Long), Micros(6_000 + 1_500));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) enum Refusal {
     NoEmbeddings,
     #[error("{0}")]
     BadTexts(String),
+    #[error("{0}; providers read such a value in different ways")]
+    BadField(String),
     #[error("background responses are not metered here; send the request without `background`")]
     Background,
     #[error(
@@ -155,6 +157,7 @@ impl Refusal {
             | Self::NoModel
             | Self::Background
             | Self::BadTexts(_)
+            | Self::BadField(_)
             | Self::WrongDoor { .. }
             | Self::NoUpstream { .. }
             | Self::NoConversation { .. } => StatusCode::BAD_REQUEST,
@@ -176,9 +179,12 @@ impl Refusal {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::BodyTooLarge { .. } | Self::TooManyValues { .. } => "request_too_large",
-            Self::BodyUnreadable(_) | Self::NotJson(_) | Self::NoModel | Self::Background | Self::BadTexts(_) => {
-                "invalid_request_error"
-            }
+            Self::BodyUnreadable(_)
+            | Self::NotJson(_)
+            | Self::NoModel
+            | Self::Background
+            | Self::BadTexts(_)
+            | Self::BadField(_) => "invalid_request_error",
             Self::ProviderNotGranted { .. }
             | Self::ScriptNotGranted { .. }
             | Self::ModelNotGranted { .. }
@@ -220,6 +226,7 @@ impl Refusal {
             | Self::NoAction(_)
             | Self::NoEmbeddings
             | Self::BadTexts(_)
+            | Self::BadField(_)
             | Self::Background
             | Self::ProviderNotGranted { .. }
             | Self::ScriptNotGranted { .. }

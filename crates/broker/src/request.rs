@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::protocol::Protocol;
 use crate::refusal::Refusal;
 use crate::request_filter;
+use crate::request_size;
 
-/// Output tokens assumed for a request that sets no limit of its own.
-const DEFAULT_OUTPUT: u64 = 8_192;
+/// Bytes; no name of a model comes near.
+const LONGEST_MODEL: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Ask {
@@ -57,9 +58,12 @@ impl Ask {
         if fields.get("background").is_some_and(|value| *value != json!(false) && !value.is_null()) {
             return Err(Refusal::Background);
         }
+        request_size::check(protocol, &fields)?;
         let stream = match fields.get("stream") {
             Some(Value::Bool(true)) => Streamed::Yes,
-            Some(_) | None => Streamed::No,
+            Some(Value::Bool(false) | Value::Null) | None => Streamed::No,
+            // Some servers read more as a yes, and would stream without the usage that is asked for with it.
+            Some(_) => return Err(Refusal::BadField("`stream` is neither true nor false".to_owned())),
         };
         Ok(Self { protocol, verb, model, stream, size: bytes.len(), fields, removed: Vec::new() })
     }
@@ -76,10 +80,11 @@ impl Ask {
             _ => return Err(Refusal::NoAction(action.chars().take(60).collect())),
         };
         let fields = object(&bytes)?;
+        request_size::check(Protocol::Gemini, &fields)?;
         let model = named(&fields).unwrap_or_else(|| model.to_owned());
         let model = model.strip_prefix("models/").unwrap_or(&model).to_owned();
         let plain = |part: &str| !matches!(part, "" | "." | "..") && part.chars().all(|c| c.is_ascii_graphic());
-        if !model.split('/').all(plain) {
+        if model.len() > LONGEST_MODEL || !model.split('/').all(plain) {
             return Err(Refusal::NoModel);
         }
         let (protocol, size) = (Protocol::Gemini, bytes.len());
@@ -110,24 +115,14 @@ impl Ask {
         (self.size as u64).div_ceil(4)
     }
 
+    /// The most output tokens that all answers to it may have, as far as it says.
     pub(crate) fn output_estimate(&self) -> u64 {
-        let asked = match self.protocol {
-            Protocol::Messages => self.field("max_tokens").as_u64(),
-            Protocol::Chat => {
-                let names = ["max_completion_tokens", "max_tokens"];
-                names.iter().find_map(|name| self.field(name).as_u64())
-            }
-            Protocol::Responses => self.field("max_output_tokens").as_u64(),
-            Protocol::Gemini => self.gemini_config("maxOutputTokens").as_u64(),
-            // Vectors are not counted in tokens.
-            Protocol::Embeddings => Some(0),
-        };
-        let answers = match self.protocol {
-            Protocol::Chat => self.field("n").as_u64(),
-            Protocol::Gemini => self.gemini_config("candidateCount").as_u64(),
-            Protocol::Messages | Protocol::Responses | Protocol::Embeddings => None,
-        };
-        asked.unwrap_or(DEFAULT_OUTPUT).saturating_mul(answers.unwrap_or(1).max(1))
+        request_size::output(self.protocol, &self.fields)
+    }
+
+    /// Whether anything of it is to stay in the prompt cache for an hour, which is dearer to write.
+    pub(crate) fn caches_for_long(&self) -> bool {
+        self.fields.values().any(request_size::caches_for_long)
     }
 
     /// A value of Gemini's `generationConfig`.
@@ -171,7 +166,8 @@ fn object(bytes: &Bytes) -> Result<Map<String, Value>, Refusal> {
 
 fn named(fields: &Map<String, Value>) -> Option<String> {
     let model = fields.get("model").and_then(Value::as_str).map(str::trim);
-    model.filter(|model| !model.is_empty()).map(str::to_owned)
+    // A refused name is written to the log of the calls.
+    model.filter(|model| !model.is_empty() && model.len() <= LONGEST_MODEL).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -216,7 +212,7 @@ mod tests {
         let estimate = |protocol, body| ask(protocol, body).unwrap().output_estimate();
         assert_eq!(estimate(Protocol::Messages, r#"{"model":"m","max_tokens":5}"#), 5);
         assert_eq!(estimate(Protocol::Chat, r#"{"model":"m","max_tokens":5,"n":3}"#), 15);
-        assert_eq!(estimate(Protocol::Responses, r#"{"model":"m"}"#), DEFAULT_OUTPUT);
+        assert_eq!(estimate(Protocol::Responses, r#"{"model":"m"}"#), request_size::DEFAULT_OUTPUT);
         let body = r#"{"generationConfig":{"maxOutputTokens":7,"candidateCount":2}}"#;
         assert_eq!(gemini("m:generateContent", body).unwrap().output_estimate(), 14);
     }

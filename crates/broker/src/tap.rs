@@ -286,9 +286,13 @@ impl Tap {
         self.seen.content |= output.is_some_and(|items| !items.is_empty());
     }
 
-    /// A later report is of the whole call, so it replaces the one before.
+    /// A later report is of the whole call, so it replaces the one before; one of fewer tokens takes none back.
     fn report(&mut self, reported: Option<Reported>) {
-        self.reported = reported.or(self.reported);
+        let Some(later) = reported else { return };
+        let earlier = self.reported.unwrap_or_default();
+        let usage = if later.usage.tokens() < earlier.usage.tokens() { earlier.usage } else { later.usage };
+        self.reported =
+            Some(Reported { usage, input: later.input || earlier.input, output: later.output || earlier.output });
     }
 
     fn add_chat_content(&mut self, message: &Value) {

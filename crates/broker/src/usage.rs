@@ -15,6 +15,33 @@ pub(crate) struct Usage {
     pub(crate) reasoning: u64,
 }
 
+impl Usage {
+    /// That many calls of this usage.
+    pub(crate) fn times(&self, calls: u64) -> Self {
+        self.each(&Self::default(), |own, _| own.saturating_mul(calls))
+    }
+
+    /// All of them.
+    pub(crate) fn tokens(&self) -> u64 {
+        [self.input, self.output, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    fn each(&self, other: &Self, made: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: made(self.input, other.input),
+            output: made(self.output, other.output),
+            cache_read: made(self.cache_read, other.cache_read),
+            cache_write: made(self.cache_write, other.cache_write),
+            cache_write_long: made(self.cache_write_long, other.cache_write_long),
+            reasoning: made(self.reasoning, other.reasoning),
+        }
+    }
+}
+
 /// Usage as far as the upstream has reported it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
@@ -34,11 +61,11 @@ fn count(usage: &Value, pointer: &str) -> Option<u64> {
 }
 
 impl Reported {
-    /// Anthropic reports in pieces: a later piece replaces only what it names.
+    /// Anthropic reports in pieces: a later piece replaces only what it names, and none of it by nothing.
     pub(crate) fn messages_piece(&mut self, usage: &Value) {
         let mut set = |field: fn(&mut Usage) -> &mut u64, pointer: &str| {
             let tokens = count(usage, pointer);
-            if let Some(tokens) = tokens {
+            if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
                 *field(&mut self.usage) = tokens;
             }
             tokens.is_some()

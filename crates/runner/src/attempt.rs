@@ -1,13 +1,12 @@
 //! One process under its shim, followed to its end: activity is passed on, paid calls are counted.
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use broker::Protocol;
-use broker::calls::{CallRecord, Outcome as CallOutcome, Settled, Standing, Used};
-use domain::{AgentEnd, AgentTask, KnownSecret, Micros, PursuitStep, SECRET_ANSWER, SpendReport};
+use broker::calls::{CallRecord, Outcome as CallOutcome, Settled};
+use domain::{AgentEnd, AgentTask, KnownSecret, PursuitStep, SECRET_ANSWER, SpendReport};
 use drivers::{AgentEvent, Decoded, Own};
 use engine::{Job, boundary};
 use futures_util::StreamExt as _;
@@ -17,6 +16,7 @@ use crate::dir_fd::{Dir, FileError};
 use crate::hands::{Activity, Hands};
 use crate::purses;
 use crate::shim::client::{Attempt, Ended};
+use crate::spend::{paid, unsettled};
 use crate::steps::Steps;
 use crate::strangers::Strangers;
 use crate::trouble::{Prospect, Trouble};
@@ -222,86 +222,6 @@ impl Counter {
 
 fn ordinal(index: usize) -> u32 {
     u32::try_from(index + 1).unwrap_or(u32::MAX)
-}
-
-/// What was open when a shim died: per call the newest line about it.
-fn unsettled(records: &[CallRecord]) -> Vec<SpendReport> {
-    let mut open: BTreeMap<u32, SpendReport> = BTreeMap::new();
-    for record in records {
-        match record {
-            CallRecord::Reserved(reserved) => {
-                let spend = SpendReport {
-                    effect: 0,
-                    call: 0,
-                    model: reserved.model.clone(),
-                    input_tokens: 0,
-                    output_tokens: 0,
-                    cost: reserved.micro_usd.map(|micros| Micros(micros.0)),
-                    reported_by: None,
-                };
-                open.insert(reserved.call, spend);
-            }
-            CallRecord::Used(used) if used.standing == Standing::Growing => {
-                open.insert(used.call, reported(used));
-            }
-            CallRecord::Used(used) => drop(open.remove(&used.call)),
-            CallRecord::Settled(settled) => drop(open.remove(&settled.call)),
-            CallRecord::Tried(_) | CallRecord::Read(_) | CallRecord::Connection(_) | CallRecord::Disconnection(_) => {}
-        }
-    }
-    open.into_values().collect()
-}
-
-/// What a program says of itself.
-fn reported(used: &Used) -> SpendReport {
-    SpendReport {
-        effect: 0,
-        call: 0,
-        model: used.model.clone(),
-        input_tokens: used.input_tokens,
-        output_tokens: used.output_tokens,
-        cost: used.micro_usd.map(|micros| Micros(micros.0)),
-        reported_by: Some(used.by.clone()),
-    }
-}
-
-/// A settled call that reached an upstream; refused ones cost nothing.
-pub(crate) fn paid(record: &CallRecord) -> Option<SpendReport> {
-    let settled = match record {
-        CallRecord::Settled(settled) => settled,
-        CallRecord::Used(used) => return (used.standing == Standing::Settled).then(|| reported(used)),
-        CallRecord::Reserved(_)
-        | CallRecord::Tried(_)
-        | CallRecord::Read(_)
-        | CallRecord::Connection(_)
-        | CallRecord::Disconnection(_) => {
-            return None;
-        }
-    };
-    match settled.outcome {
-        CallOutcome::Budget
-        | CallOutcome::PriceUnknown
-        | CallOutcome::CallLimit
-        | CallOutcome::Quota
-        | CallOutcome::Refused => return None,
-        CallOutcome::Ok
-        | CallOutcome::Error
-        | CallOutcome::Cut
-        | CallOutcome::Stalled
-        | CallOutcome::Malformed
-        | CallOutcome::Empty
-        | CallOutcome::Abandoned
-        | CallOutcome::ScriptOver => {}
-    }
-    Some(SpendReport {
-        effect: 0,
-        call: 0,
-        model: settled.model.clone(),
-        input_tokens: settled.input_tokens + settled.cache_read_tokens + settled.cache_write_tokens,
-        output_tokens: settled.output_tokens,
-        cost: settled.micro_usd.map(|micros| Micros(micros.0)),
-        reported_by: None,
-    })
 }
 
 /// An agent that ended because its last model call met a spent usage window or limit did not crash.

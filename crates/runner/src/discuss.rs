@@ -24,6 +24,7 @@ use crate::rounds::shorten;
 use crate::sandbox::{Tier, TierChoice};
 use crate::shim::client::start_or_adopt;
 use crate::shim::{self, DOOR, HOLDPOINT, Input, Launch};
+use crate::spend::{paid, unsettled};
 use crate::trouble::Trouble;
 
 const ROLE: &str = "discussion";
@@ -287,9 +288,10 @@ fn read_answer(bytes: &[u8]) -> Option<Result<String, String>> {
     })
 }
 
-/// What was paid; none as soon as one call has no price.
+/// What was paid or, where the shim died, may have been; none as soon as one call has no price.
 fn cost(spool: &Path) -> Result<Option<Micros>, Trouble> {
     let records = attempt::records(spool)?;
-    let mut paid = records.iter().filter_map(attempt::paid);
-    Ok(paid.try_fold(Micros(0), |sum, call| Some(sum.plus(call.cost?))))
+    let open = unsettled(&records);
+    let mut spent = records.iter().filter_map(paid).chain(open);
+    Ok(spent.try_fold(Micros(0), |sum, call| Some(sum.plus(call.cost?))))
 }

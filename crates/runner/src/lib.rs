@@ -50,6 +50,7 @@ mod server_secrets;
 mod settings;
 pub mod shim;
 mod specs;
+mod spend;
 mod steps;
 mod strangers;
 mod task_file;

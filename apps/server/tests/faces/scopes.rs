@@ -1,6 +1,6 @@
 //! What the agents' token may do: read and start, within its owner's settings; never decide.
 
-use crate::common::{AGENT_TOKEN, Bench, answer, commit, git};
+use crate::common::{AGENT_TOKEN, Bench, TOKEN, answer, commit, git};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use server::AgentsToken;
@@ -145,6 +145,63 @@ async fn an_agent_begins_on_no_branch_that_asks_for_less() {
     let (status, told) = as_agent(&bench, Method::POST, "/api/runs", &body).await;
     assert_eq!((status.as_u16(), &told["field"]), (403, &json!("checks")), "{told}");
     assert_eq!(bench.events_in_all().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_begins_on_no_branch_that_asks_for_no_review() {
+    let bench = Bench::start().await;
+    let folder = bench.repository.join(".autonomous");
+    git(&bench.repository, &["branch", "loose"]);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.json"), r#"{"git": {"review": true}}"#).unwrap();
+    commit(&bench.repository);
+    let mut body = bench.new_run("add a page");
+    body["baseBranch"] = json!("loose");
+    let (status, told) = as_agent(&bench, Method::POST, "/api/runs", &body).await;
+    assert_eq!((status.as_u16(), &told["field"]), (403, &json!("review")), "{told}");
+    assert_eq!(bench.events_in_all().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_asks_its_owner_no_fewer_questions_and_lets_its_run_ask_no_more_before_an_approval() {
+    let bench = Bench::start().await;
+    for (field, value) in [("maxClarifications", json!(100)), ("maxClarificationRounds", json!(1))] {
+        let mut body = bench.new_run("add a page");
+        body[field] = value;
+        let (status, told) = as_agent(&bench, Method::POST, "/api/runs", &body).await;
+        assert_eq!((status.as_u16(), &told["field"]), (403, &json!(field)), "{told}");
+    }
+    assert_eq!(bench.events_in_all().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_spellings_of_a_start_are_none_and_keys_of_others_are_not_replayed() {
+    let bench = Bench::start().await;
+    let run = bench.new_run("add a page");
+    for path in ["/api/runs/", "//api/runs", "/api/%72uns", "/API/RUNS", "/api/runs;x", "/api/tasks", "/api/runs/batch"]
+    {
+        let (status, body) = as_agent(&bench, Method::POST, path, &run).await;
+        assert!(matches!(status.as_u16(), 403 | 404), "{path}: {status} {body}");
+    }
+    for method in ["x-http-method-override", "x-http-method", "x-method-override"] {
+        let request = bench.bare(Method::GET, "/api/runs").bearer_auth(AGENT_TOKEN).header(method, "POST").json(&run);
+        assert_eq!(answer(request).await.0, StatusCode::OK, "a list, and nothing else");
+    }
+    assert_eq!(bench.events_in_all().await, 0);
+    let keyed = |request: reqwest::RequestBuilder| request.header("idempotency-key", "the-same").json(&run);
+    let (status, owners) = answer(keyed(bench.bare(Method::POST, "/api/runs").bearer_auth(TOKEN))).await;
+    assert_eq!(status, StatusCode::CREATED, "{owners}");
+    let agents = |body: Value| {
+        let request = bench.bare(Method::POST, "/api/runs").bearer_auth(AGENT_TOKEN);
+        answer(request.header("idempotency-key", "the-same").json(&body))
+    };
+    let (status, other) = agents(run.clone()).await;
+    assert_eq!(status, StatusCode::CREATED, "{other}");
+    assert_ne!(owners["id"], other["id"], "an owner's answer was replayed to an agent");
+    let mut freer = run.clone();
+    freer["autoMerge"] = json!(true);
+    let (status, body) = agents(freer).await;
+    assert!(matches!(status.as_u16(), 403 | 409), "{body}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

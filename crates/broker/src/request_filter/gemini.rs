@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Fields, Filter, behind_address, items, unknown_content};
+use super::{Fields, Filter, behind_address, inline_bytes, members, unknown_content};
 use crate::refusal::Refusal;
 
 const FIELDS: &[&str] =
@@ -23,8 +23,8 @@ pub(super) fn filter(filter: &mut Filter, mut fields: Fields) -> Result<Fields, 
     tools(filter, &mut fields);
     for (name, value) in &fields {
         match snake(name).as_str() {
-            "contents" => list(value).iter().try_for_each(|content| parts(filter, content))?,
-            "system_instruction" => parts(filter, value)?,
+            "contents" => list(value, name)?.iter().try_for_each(|content| parts(filter, content))?,
+            "system_instruction" => list(value, name)?.iter().try_for_each(|content| parts(filter, content))?,
             _ => {}
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn filter(filter: &mut Filter, mut fields: Fields) -> Result<Fields, 
 fn tools(filter: &mut Filter, fields: &mut Fields) {
     let Some(Value::Array(tools)) = fields.get_mut("tools") else {
         if fields.shift_remove("tools").is_some() {
-            filter.removed.push("tools".to_owned());
+            filter.note("tools".to_owned());
         }
         return;
     };
@@ -51,20 +51,21 @@ fn tools(filter: &mut Filter, fields: &mut Fields) {
 }
 
 fn parts(filter: &Filter, content: &Value) -> Result<(), Refusal> {
-    list(&content["parts"]).iter().try_for_each(|part| self::part(filter, part))
+    list(&content["parts"], "parts")?.iter().try_for_each(|part| self::part(filter, part))
 }
 
 /// One content or a list of them.
-fn list(value: &Value) -> &[Value] {
-    if value.is_object() { std::slice::from_ref(value) } else { items(value) }
+fn list<'v>(value: &'v Value, name: &str) -> Result<&'v [Value], Refusal> {
+    if value.is_object() { Ok(std::slice::from_ref(value)) } else { members(value, name) }
 }
 
 fn part(filter: &Filter, part: &Value) -> Result<(), Refusal> {
     let Value::Object(part) = part else { return Ok(()) };
     for (name, value) in part {
         match snake(name).as_str() {
-            "text" | "inline_data" | "function_call" | "thought" | "thought_signature" | "video_metadata"
-            | "part_metadata" | "media_resolution" => {}
+            "inline_data" => inline_bytes(&value["data"], "inlineData")?,
+            "text" | "function_call" | "thought" | "thought_signature" | "video_metadata" | "part_metadata"
+            | "media_resolution" => {}
             "function_response" => parts(filter, value)?,
             "file_data" => return Err(behind_address("the content of `fileData`")),
             name @ ("executable_code" | "code_execution_result" | "tool_call" | "tool_response") => {

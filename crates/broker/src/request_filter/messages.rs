@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Fields, Filter, behind_address, items, text, unknown_content};
+use super::{Fields, Filter, behind_address, inline_bytes, items, members, no_address, text, unknown_content};
 use crate::refusal::Refusal;
 
 const FIELDS: &[&str] = &[
@@ -34,7 +34,8 @@ pub(super) fn filter(filter: &mut Filter, mut fields: Fields) -> Result<Fields, 
     chosen(filter, &fields)?;
     filter.keep_tools(&mut fields, hosted);
     blocks(filter, fields.get("system").unwrap_or(&Value::Null))?;
-    for message in items(fields.get("messages").unwrap_or(&Value::Null)) {
+    filter.keep_in_each(fields.get_mut("messages"), "messages", &["role", "content"]);
+    for message in members(fields.get("messages").unwrap_or(&Value::Null), "messages")? {
         blocks(filter, &message["content"])?;
     }
     Ok(fields)
@@ -60,19 +61,25 @@ fn chosen(filter: &Filter, fields: &Fields) -> Result<(), Refusal> {
 }
 
 fn blocks(filter: &Filter, content: &Value) -> Result<(), Refusal> {
-    items(content).iter().try_for_each(|block| self::block(filter, block))
+    members(content, "content")?.iter().try_for_each(|block| self::block(filter, block))
 }
 
 fn block(filter: &Filter, block: &Value) -> Result<(), Refusal> {
     match text(block, "type") {
-        "text" | "tool_use" | "tool_reference" | "thinking" | "redacted_thinking" => Ok(()),
+        "text" | "tool_use" | "tool_reference" | "thinking" | "redacted_thinking" => no_address(block),
         "search_result" => blocks(filter, &block["content"]),
         "tool_result" => blocks(filter, &block["content"]),
-        kind @ ("image" | "document") => match text(&block["source"], "type") {
-            "base64" | "text" => Ok(()),
-            "content" => blocks(filter, &block["source"]["content"]),
-            _ => Err(behind_address(&format!("the source of an `{kind}` block"))),
-        },
+        kind @ ("image" | "document") => {
+            let source = &block["source"];
+            no_address(block)?;
+            no_address(source)?;
+            match text(source, "type") {
+                "base64" => inline_bytes(&source["data"], kind),
+                "text" => Ok(()),
+                "content" => blocks(filter, &source["content"]),
+                _ => Err(behind_address(&format!("the source of an `{kind}` block"))),
+            }
+        }
         kind @ ("server_tool_use" | "mcp_tool_use" | "mcp_tool_result") => filter.hosted_content(kind),
         kind if kind.ends_with("_tool_result") => filter.hosted_content(kind),
         kind => Err(unknown_content(kind)),

@@ -16,6 +16,9 @@ use crate::refusal::Refusal;
 
 type Fields = Map<String, Value>;
 
+/// Names of at most 60 letters.
+const MOST_NOTED: usize = 50;
+
 /// A request as a provider may see it.
 #[derive(Debug)]
 pub(crate) struct Filtered {
@@ -47,11 +50,39 @@ struct Filter<'a> {
 }
 
 impl Filter<'_> {
+    /// Keeps of each object in a list the named fields, and notes the others.
+    fn keep_in_each(&mut self, list: Option<&mut Value>, what: &str, names: &[&str]) {
+        let objects = list.and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut);
+        for object in objects {
+            object.retain(|name, _| {
+                let kept = names.contains(&name.as_str());
+                if !kept {
+                    self.note_once(format!("{what}.{}", clip(name)));
+                }
+                kept
+            });
+        }
+    }
+
+    /// Notes what was taken away, once.
+    fn note_once(&mut self, removed: String) {
+        if !self.removed.contains(&removed) {
+            self.note(removed);
+        }
+    }
+
+    /// Notes what was taken away, as far as it fits into a header that clients read.
+    fn note(&mut self, removed: String) {
+        if self.removed.len() < MOST_NOTED {
+            self.removed.push(removed);
+        }
+    }
+
     /// Keeps the named fields and notes the others.
     fn keep(&mut self, fields: Fields, names: &[&str]) -> Fields {
         let (kept, removed): (Fields, Fields) =
             fields.into_iter().partition(|(name, _)| names.contains(&name.as_str()));
-        self.removed.extend(removed.into_iter().map(|(name, _)| clip(&name)));
+        removed.into_iter().for_each(|(name, _)| self.note(clip(&name)));
         kept
     }
 
@@ -69,7 +100,7 @@ impl Filter<'_> {
         if stays {
             self.hosted.insert(tool.to_owned());
         } else {
-            self.removed.push(format!("tools.{}", clip(tool)));
+            self.note(format!("tools.{}", clip(tool)));
         }
         stays
     }
@@ -82,7 +113,7 @@ impl Filter<'_> {
                 && !other.is_null()
             {
                 fields.shift_remove("tools");
-                self.removed.push("tools".to_owned());
+                self.note("tools".to_owned());
             }
             return;
         };
@@ -107,6 +138,62 @@ fn behind_address(what: &str) -> Refusal {
 
 fn unknown_content(kind: &str) -> Refusal {
     Refusal::OutsideContent(format!("content of the type `{}` is not known here", clip(kind)))
+}
+
+/// The members of a list, each an object; none of an absent list, a text or an empty object. Any other shape would pass
+/// these checks unread, and some servers understand more shapes than their protocol has.
+fn members<'v>(value: &'v Value, what: &str) -> Result<&'v [Value], Refusal> {
+    match value {
+        Value::Null | Value::String(_) => Ok(&[]),
+        Value::Array(members) if members.iter().all(Value::is_object) => Ok(members),
+        Value::Array(_) | Value::Object(_) | Value::Bool(_) | Value::Number(_) => {
+            Err(Refusal::OutsideContent(format!("`{what}` has a shape that is not known here")))
+        }
+    }
+}
+
+/// Fields by which servers are given an address or the id of something stored, whatever the type beside them says.
+const ADDRESSES: &[&str] = &[
+    "url",
+    "uri",
+    "file_url",
+    "fileUrl",
+    "file_uri",
+    "fileUri",
+    "file_id",
+    "fileId",
+    "image_url",
+    "imageUrl",
+    "video_url",
+    "audio_url",
+    "document_url",
+];
+/// Fields for bytes themselves, in which some servers also take an address.
+const BYTES: &[&str] = &["file_data", "fileData"];
+
+/// Refuses content with an address in it that is not inline.
+fn no_address(content: &Value) -> Result<(), Refusal> {
+    let address = |(name, value): &(&String, &Value)| {
+        let value = if value.is_object() { value.get("url").unwrap_or(value) } else { value };
+        let outside = !value.is_null() && !is_inline(value);
+        outside && (ADDRESSES.contains(&name.as_str()) || BYTES.contains(&name.as_str()) && !is_base64(value))
+    };
+    match content.as_object().into_iter().flatten().find(address) {
+        Some((name, _)) => Err(behind_address(&format!("the content of `{}`", clip(name)))),
+        None => Ok(()),
+    }
+}
+
+/// Bytes in base64 themselves, with or without the beginning of a data URL; never an address, however it is written.
+fn inline_bytes(data: &Value, what: &str) -> Result<(), Refusal> {
+    let inline = data.is_null() || is_inline(data) || is_base64(data);
+    if inline { Ok(()) } else { Err(behind_address(&format!("the content of `{what}`"))) }
+}
+
+/// No address with a scheme, a host's dots or a port is written with these letters alone.
+fn is_base64(data: &Value) -> bool {
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+/=-_".contains(&byte);
+    data.as_str().is_some_and(|data| data.bytes().all(letter))
 }
 
 /// A URL that carries its own bytes.

@@ -97,12 +97,19 @@ async fn paths_that_lead_nowhere_answer_in_their_protocol() {
 #[tokio::test]
 async fn fields_of_the_wrong_kind_do_no_harm() {
     let door = Door::open(grant(vec![scripted(SCRIPT)]));
-    let odd = json!({
-        "model": "scripted/demo", "messages": {"role": 3}, "input": 7, "stream": "yes",
-        "max_tokens": -1, "n": "many", "stream_options": [],
-    });
+    let odd = json!({"model": "scripted/demo", "metadata": 7, "temperature": "hot", "stop": {}, "stream_options": []});
     for path in ["/v1/messages", "/v1/chat/completions", "/v1/responses"] {
         assert_eq!(door.ask(path, &odd).await.0, 200, "{path}");
+    }
+    for (path, field, value, status) in [
+        ("/v1/messages", "messages", json!({"role": 3}), 403),
+        ("/v1/responses", "input", json!(7), 403),
+        ("/v1/messages", "stream", json!("yes"), 400),
+        ("/v1/messages", "max_tokens", json!(-1), 400),
+        ("/v1/chat/completions", "n", json!("many"), 400),
+    ] {
+        let body = json!({"model": "scripted/demo", field: value});
+        assert_eq!(door.ask(path, &body).await.0, status, "{body}");
     }
 }
 

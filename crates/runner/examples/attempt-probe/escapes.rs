@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::socket_escapes;
+use crate::{host_escapes, socket_escapes};
 
 /// How far an attempt came.
 pub(crate) enum Came {
@@ -37,6 +37,7 @@ fn attempt(name: &str) -> Came {
         .or_else(|| processes(name))
         .or_else(|| calls(name))
         .or_else(|| socket_escapes::attempt(name))
+        .or_else(|| host_escapes::attempt(name))
         .unwrap_or_else(|| panic!("no attempt is called {name}"))
 }
 

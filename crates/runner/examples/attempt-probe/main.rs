@@ -2,6 +2,7 @@
 //! server that can be killed, and what a test agent cannot do from a shell.
 
 mod escapes;
+mod host_escapes;
 mod socket_escapes;
 
 use std::{

@@ -3,6 +3,8 @@
 
 mod dir;
 mod file;
+#[cfg(test)]
+mod hostile_tests;
 mod usage;
 
 pub(crate) use dir::{Dir, Kind};

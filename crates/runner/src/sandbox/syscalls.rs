@@ -77,6 +77,10 @@ const DENIED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
+/// The same, of calls that not every table of `libc` has; they have one number on every processor: `process_madvise`,
+/// `quotactl_fd`, `process_mrelease`, `open_tree_attr`.
+const DENIED_BY_NUMBER: &[i64] = &[440, 443, 448, 467];
+
 /// Refused in `Restricted` too, which shares the host's namespaces. What can be made or reached with `socket`, `socketpair`
 /// and `connect` is decided by `socket_filter`; nobody may wait for connections. System V and POSIX queues, semaphores
 /// and memory would be those of the user's other programs.
@@ -120,16 +124,24 @@ pub(super) fn forbid(tier: Tier) -> Result<(), FilterError> {
 }
 
 fn programs(tier: Tier) -> Result<Vec<BpfProgram>, FilterError> {
-    let mut denied: BTreeMap<i64, Vec<SeccompRule>> = DENIED.iter().map(|number| (*number, Vec::new())).collect();
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
+        DENIED.iter().chain(DENIED_BY_NUMBER).map(|number| (*number, Vec::new())).collect();
     match tier {
         Tier::Sandboxed | Tier::Unsandboxed => {
             denied.insert(libc::SYS_socket, vec![other_families()?]);
+            denied.insert(libc::SYS_socketpair, vec![other_pairs()?]);
         }
         Tier::Restricted => {
             denied.extend(DENIED_ON_THE_HOST.iter().map(|number| (*number, Vec::new())));
             denied.insert(libc::SYS_sendto, vec![to_an_address()?]);
             denied.insert(libc::SYS_prlimit64, vec![of_another_process(0)?]);
-            denied.insert(libc::SYS_setpriority, vec![of_another_process(1)?]);
+            for call in [libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr] {
+                denied.insert(call, vec![of_another_process(0)?]);
+            }
+            for (call, process) in [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)] {
+                // A group of processes, or all of the user, is named by 0 too.
+                denied.insert(call, vec![of_another_process(1)?, of_many_processes(process)?]);
+            }
         }
     }
     denied.insert(libc::SYS_clone, clones_into_namespaces()?);
@@ -167,6 +179,16 @@ fn to_an_address() -> Result<SeccompRule, FilterError> {
 /// Matches any process but the caller itself, which these calls know as 0.
 fn of_another_process(index: u8) -> Result<SeccompRule, FilterError> {
     Ok(SeccompRule::new(vec![argument(index, SeccompCmpOp::Ne, 0)?])?)
+}
+
+/// Matches any kind of target but a process.
+fn of_many_processes(process: u64) -> Result<SeccompRule, FilterError> {
+    Ok(SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, process)?])?)
+}
+
+/// Matches a pair of sockets of any family but the one that every program uses: the kernel would load modules for them.
+fn other_pairs() -> Result<SeccompRule, FilterError> {
+    Ok(SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, libc::AF_UNIX.unsigned_abs().into())?])?)
 }
 
 fn clones_into_namespaces() -> Result<Vec<SeccompRule>, FilterError> {
