@@ -10,8 +10,11 @@ use tracing_subscriber::fmt::MakeWriter;
 #[derive(Clone)]
 pub(crate) struct LogWriter {
     secrets: ServerSecrets,
-    out: Arc<dyn Fn(&[u8]) + Send + Sync>,
+    out: Output,
 }
+
+/// Where a whole line goes.
+type Output = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 impl LogWriter {
     /// To standard error.
