@@ -97,6 +97,7 @@ const PLAIN_FILE_ACCESS: &[&str] = &[
     "git/private_repo.rs",
     "git/run.rs",
     "git/sync.rs",
+    "git/unfinished_move.rs",
     "git/upkeep.rs",
     "git/user_repo.rs",
     "git/workspace.rs",
