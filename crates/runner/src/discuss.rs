@@ -102,7 +102,7 @@ async fn converse(hands: &Hands, talk: Talk, watch: Watch) -> Result<Talked, Tro
     let Place { workspace, spool, .. } = place;
     let killed = was_killed(&ended);
     let finish = move || {
-        let handed_in = if killed { None } else { shim::handed_in(&spool).map_err(|error| Trouble::of(&error))? };
+        let handed_in = if killed { None } else { shim::handed_in(&spool)? };
         let answer = handed_in.and_then(|bytes| read_answer(&bytes));
         // What was only read is not needed again; one that stays is in nobody's way.
         let _ = git::remove_workspace(&workspace);

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::commission::PrepareError;
 use crate::passing::{EFFECT_WAITS, passes, words_pass};
 use crate::shim::SpoolError;
-use crate::shim::client::ShimError;
+use crate::shim::client::{NO_MESSAGE, ShimError};
 
 /// What happened, and what to do next.
 #[derive(Debug)]
@@ -36,6 +36,12 @@ impl Trouble {
     /// Of what may well go the next time.
     pub(crate) fn unclear(message: impl Into<String>) -> Self {
         Self { prospect: Prospect::Unclear, ..Self::new(message) }
+    }
+
+    /// A program that its supervisor could not start, for this reason.
+    pub(crate) fn not_started(program: impl fmt::Display, reason: &str) -> Self {
+        let message = format!("{program} could not be started: {reason}");
+        Self { prospect: Prospect::of_words(reason), ..Self::new(message) }
     }
 
     pub(crate) fn with_hint(message: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -77,6 +83,9 @@ impl fmt::Display for Trouble {
     }
 }
 
+/// How the C library puts `EIO`.
+const IO_ERROR: &str = "Input/output error";
+
 impl Prospect {
     /// How often the same is worth doing again.
     pub(crate) fn tries(self) -> usize {
@@ -96,18 +105,32 @@ impl Prospect {
         }
     }
 
+    /// As [`Prospect::of`], where only the words of the error are left.
+    fn of_words(words: &str) -> Self {
+        match words {
+            words if words_pass(words) => Self::Passing,
+            words if words.contains(IO_ERROR) => Self::Unclear,
+            _ => Self::Standing,
+        }
+    }
+
+    fn of_spool(error: &SpoolError) -> Self {
+        match error {
+            SpoolError::File { source, .. } => Self::of(source),
+            SpoolError::Damaged { .. } => Self::Standing,
+        }
+    }
+
     fn of_attempt(error: &ShimError) -> Self {
         match error {
             ShimError::Prepare(cause) => {
                 cause.downcast_ref::<PrepareError>().map_or(Self::Standing, |error| error.prospect)
             }
-            ShimError::Spool(SpoolError::File { source, .. })
-            | ShimError::Spawn { source, .. }
-            | ShimError::Stop(source) => Self::of(source),
-            ShimError::NeverStarted { log } if words_pass(log) => Self::Passing,
-            ShimError::Spool(SpoolError::Damaged { .. })
-            | ShimError::NeverStarted { .. }
-            | ShimError::Unreachable(_) => Self::Standing,
+            ShimError::Spool(error) => Self::of_spool(error),
+            ShimError::Spawn { source, .. } | ShimError::Stop(source) => Self::of(source),
+            ShimError::NeverStarted { log } if log == NO_MESSAGE => Self::Unclear,
+            ShimError::NeverStarted { log } => Self::of_words(log),
+            ShimError::Unreachable(_) => Self::Standing,
         }
     }
 }
@@ -138,8 +161,36 @@ impl From<crate::models::ModelError> for Trouble {
     }
 }
 
+impl From<SpoolError> for Trouble {
+    fn from(error: SpoolError) -> Self {
+        Self { prospect: Prospect::of_spool(&error), ..Self::of(&error) }
+    }
+}
+
 impl From<ShimError> for Trouble {
     fn from(error: ShimError) -> Self {
         Self { prospect: Prospect::of_attempt(&error), ..Self::of(&error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn want_of_space_is_worth_another_try_and_a_missing_program_is_not() {
+        let prospect = |reason: &str| Trouble::not_started("the check `tests`", reason).prospect;
+        assert_eq!(prospect("the sandbox cannot be started: No space left on device (os error 28)"), Prospect::Passing);
+        assert_eq!(prospect("the sandbox cannot be started: Input/output error (os error 5)"), Prospect::Unclear);
+        let supervisor = |log: &str| Trouble::from(ShimError::NeverStarted { log: log.to_owned() }).prospect;
+        assert_eq!(supervisor("cannot write: No space left on device (os error 28)"), Prospect::Passing);
+        let spool = |code| {
+            let source = std::io::Error::from_raw_os_error(code);
+            Trouble::from(SpoolError::File { path: "handed-in.json".into(), source }).prospect
+        };
+        assert_eq!((spool(5), spool(28), spool(13)), (Prospect::Unclear, Prospect::Passing, Prospect::Standing));
+        assert_eq!(supervisor(NO_MESSAGE), Prospect::Unclear);
+        assert_eq!(supervisor("the document is torn"), Prospect::Standing);
+        assert_eq!(prospect("`sh` could not be started: No such file or directory (os error 2)"), Prospect::Standing);
     }
 }

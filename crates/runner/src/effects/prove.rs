@@ -102,7 +102,8 @@ async fn run_check(
                 None
             }
             How::LaunchFailed(message) => {
-                return Err(Trouble::new(format!("the check `{}` could not be started: {message}", check.name)));
+                hands.blocking(&job.id.run, move || Ok(git::remove_workspace(&spool)?)).await?;
+                return Err(Trouble::not_started(format!("the check `{}`", check.name), message));
             }
         },
     };

@@ -260,7 +260,7 @@ async fn tree_after(hands: &Hands, job: &Job, commit: &CommitId) -> Result<Diges
 /// What the agent's host said to the broker; what cannot be read as something of ours was not handed in.
 async fn take_result(hands: &Hands, job: &Job, spool: &Path) -> Result<Option<HandIn>, Trouble> {
     let spool = spool.to_owned();
-    let read = move || shim::handed_in(&spool).map_err(|error| Trouble::of(&error));
+    let read = move || Ok(shim::handed_in(&spool)?);
     let bytes = hands.blocking(&job.id.run, read).await?;
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
 }

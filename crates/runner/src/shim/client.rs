@@ -249,10 +249,13 @@ pub(super) async fn settled(spool: &Path) -> Result<Seen, ShimError> {
     Ok(spool::look(spool)?)
 }
 
+/// In place of the log of a supervisor that was killed.
+pub(crate) const NO_MESSAGE: &str = "it left no message";
+
 fn never_started(spool: &Path) -> ShimError {
     let log = std::fs::read_to_string(spool.join(spool::LOG)).unwrap_or_default();
     let log = match log.trim() {
-        "" => "it left no message".to_owned(),
+        "" => NO_MESSAGE.to_owned(),
         text => text.to_owned(),
     };
     ShimError::NeverStarted { log }

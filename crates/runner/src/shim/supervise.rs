@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, Read, Write},
     net::{Ipv4Addr, TcpListener},
-    os::unix::net::UnixListener as StdUnixListener,
+    os::{fd::OwnedFd, unix::net::UnixListener as StdUnixListener},
     path::Path,
     process::{Child, ExitCode, Stdio},
     sync::Arc,
@@ -85,7 +85,9 @@ pub fn main_from_stdin() -> ExitCode {
     let secrets = ServerSecrets::default();
     let of_panics = secrets.clone();
     std::panic::set_hook(Box::new(move |panic| log(&of_panics, &panic.to_string())));
-    match run(&secrets) {
+    // Held until the log is written: a server that gets the lock reads why nothing was started.
+    let mut lock = None;
+    match run(&secrets, &mut lock) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             let cause = std::error::Error::source(&fault).map(|cause| format!(": {cause}"));
@@ -101,10 +103,9 @@ fn log(secrets: &ServerSecrets, text: &str) {
     let _ = writeln!(io::stderr(), "{}", secrets.redact(text));
 }
 
-fn run(secrets: &ServerSecrets) -> Result<(), ShimFault> {
+fn run(secrets: &ServerSecrets, lock: &mut Option<OwnedFd>) -> Result<(), ShimFault> {
     let inherited = |number| sandbox::take_inherited(number).ok_or(ShimFault::NotInherited(number));
-    // Held until this process ends, which is what it is for.
-    let _lock = inherited(LOCK_NUMBER)?;
+    *lock = Some(inherited(LOCK_NUMBER)?);
     let control = StdUnixListener::from(inherited(CONTROL_NUMBER)?);
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from)?;
     set_child_subreaper(Some(getpid())).map_err(io::Error::from)?;
