@@ -170,6 +170,8 @@ async fn a_system_call_that_fails_once_loses_nothing_acknowledged() {
         (of("write", "holdpoint.db-wal", 14), Failure::Short),
         (of("rename", "projects", 0), Failure::Io),
         (of("write", "calls.jsonl", 1), Failure::Short),
+        // The first line of a call that is not made yet.
+        (of("write", "calls.jsonl", 0), Failure::NoSpace),
         (of("open", "runs", 2), Failure::Io),
     ];
     for (number, failure) in faults {

@@ -143,7 +143,10 @@ impl Books {
                 (self.notify)();
                 Ok(call)
             }
-            Err(cause) => Err(Refusal::LogFailed(cause)),
+            Err(cause) => {
+                call.forget();
+                Err(Refusal::LogFailed(cause))
+            }
         }
     }
 
@@ -261,6 +264,19 @@ impl Books {
 }
 
 impl Pages {
+    fn append(&mut self, record: &CallRecord) -> Result<(), String> {
+        let before = self.log.metadata().map(|log| log.len());
+        calls::append(&mut self.log, record).map_err(|error| {
+            let cause = error.to_string();
+            // Of a call that is not made yet nothing is to be accounted for: once there is space again, the next may be made.
+            let made = !matches!(record, CallRecord::Reserved(_));
+            if made || before.and_then(|before| self.log.set_len(before)).is_err() {
+                self.broken = Some(cause.clone());
+            }
+            cause
+        })
+    }
+
     // Blocks for one small write: a drop cannot await.
     fn write(&mut self, record: &CallRecord) -> Result<(), String> {
         if self.broken.is_none() {
@@ -269,11 +285,7 @@ impl Pages {
         if let Some(cause) = &self.broken {
             return Err(cause.clone());
         }
-        calls::append(&mut self.log, record).map_err(|error| {
-            let cause = error.to_string();
-            self.broken = Some(cause.clone());
-            cause
-        })?;
+        self.append(record)?;
         match record {
             CallRecord::Reserved(_)
             | CallRecord::Tried(_)
@@ -408,6 +420,16 @@ impl OpenCall {
 
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// Gives back what is set aside for a call that was neither recorded nor made.
+    fn forget(mut self) {
+        self.settled = true;
+        self.books.pages().envelope.forget(self.number);
+        let given_back = self.books.purses.as_ref().map(|purses| purses.settle(&self.kept, Some(Micros(0))));
+        if let Some(Err(error)) = given_back {
+            tracing::error!(%error, "what was set aside for a call could not be given back; it stays so");
+        }
     }
 
     pub(crate) fn settle(&mut self, status: u16, outcome: Outcome, counted: Counted) {
