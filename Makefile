@@ -35,7 +35,7 @@ crash: setup ## Kill the server at every boundary of every scenario
 
 hostile: setup ## Attacks on session folders, verdicts, git, the broker and the server, each through the code it was aimed at
 	$(CARGO) build --locked --package holdpoint
-	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | binary(git_tricks) | test(changed_tests::) | test(memory::) | test(landing::) | test(abandoned::) | test(request_filter) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
+	$(CARGO) nextest run --locked --workspace -E 'test(hostile) | binary(git_hostile) | binary(git_tricks) | test(changed_tests::) | test(memory::) | test(landing::) | test(abandoned::) | test(request_filter) | test(smuggling::) | test(overspending::) | test(damaged::) | test(scopes::) | test(locks_that_a_killed_git) | test(log_writer) | test(program::what_a_program) | test(isolation::) | test(chain) | test(walls::) | binary(crowded) | binary(failing_disk) | binary(secrets)'
 
 sandbox: setup ## Escapes from inside each tier of the sandbox, and its limits: what is denied, contained or a known gap
 	$(CARGO) build --locked --package runner --examples

@@ -5,6 +5,7 @@
 mod git_support;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -53,11 +54,15 @@ fn a_lock_of_a_git_that_is_at_work_stays() {
     fs::write(&lock, "").unwrap();
     // What a killed server left behind: its git, still at work on the repository.
     let mut orphan = Command::new("sh")
-        .args(["-c", "read line", "update-ref"])
+        .args(["-c", "echo here; read line", "update-ref"])
         .env("GIT_DIR", &copy)
         .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
+    // Until it runs, the kernel may show a process without an environment.
+    let mut here = [0];
+    orphan.stdout.as_mut().unwrap().read_exact(&mut here).unwrap();
     let refused = PrivateRepo::open(&copy, &world.user);
     assert!(matches!(refused, Err(GitError::RefLocked { .. })), "{refused:?}");
     assert!(lock.exists());
