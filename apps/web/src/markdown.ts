@@ -31,7 +31,7 @@ function opening(line: string): { marks: string; info: string } | undefined {
   return found && !(marks.startsWith("`") && info.includes("`")) ? { marks, info: info.trim() } : undefined;
 }
 
-/** Only marks end a block: words after them would be seen by nobody. */
+/** Only marks end a block: words after them would not be shown. */
 function closes(line: string, marks: string): boolean {
   const text = line.trim();
   return text.length >= marks.length && [...text].every((letter) => letter === marks[0]);

@@ -104,7 +104,7 @@ impl KeyCommand {
         Ok(Self { program: program.clone(), arguments: arguments.to_vec() })
     }
 
-    /// The program's name. The arguments are not for display: they may name what nobody else shall know.
+    /// The program's name. The arguments are not for display: they may hold private names.
     #[must_use]
     pub fn name(&self) -> &str {
         self.program.rsplit('/').next().unwrap_or(&self.program)
@@ -175,7 +175,7 @@ impl KeyCommand {
         let found = own.or_else(|| files.find(|file| file.is_file()));
         match found.and_then(|file| Some((std::fs::metadata(&file).ok()?.permissions().mode(), file))) {
             Some((mode, file)) if mode & 0o002 != 0 => Err(KeyCommandError::Writable(file)),
-            // One that is not there is told of when it is started.
+            // The start reports a missing program.
             Some(_) | None => Ok(()),
         }
     }

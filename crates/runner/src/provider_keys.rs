@@ -75,7 +75,7 @@ impl KeyCommands {
             })
         });
         for call in calls.collect::<Vec<_>>() {
-            // A call that panicked gave no key, which is told when it is needed.
+            // A call that panicked gave no key; its first use reports that.
             let _ = call.await;
         }
     }

@@ -140,7 +140,7 @@ impl ServerSecrets {
                 }
             }
             for file in &settings.login {
-                // One that is not there is told of when the program is started.
+                // The start reports a missing program.
                 let Ok(bytes) = file.read() else { continue };
                 for value in login_values(&bytes) {
                     self.add(&format!("the login of `{program}`"), &value);

@@ -48,7 +48,7 @@ impl<'a> Fence<'a> {
         (length >= 3 && !(mark == '`' && info.contains('`'))).then_some(Self { mark, length, info })
     }
 
-    /// Only marks end a block: words after them would be seen by nobody.
+    /// Only marks end a block: words after them would not be shown.
     fn is_closed_by(&self, line: &str) -> bool {
         let text = line.trim();
         text.len() >= self.length && text.chars().all(|c| c == self.mark)

@@ -99,7 +99,7 @@ pub fn main_from_stdin() -> ExitCode {
 
 /// Writes to the log of the spool, without the keys that this process was granted.
 fn log(secrets: &ServerSecrets, text: &str) {
-    // There is nobody else to tell where it cannot be written.
+    // Without a log there is no other place to report to.
     let _ = writeln!(io::stderr(), "{}", secrets.redact(text));
 }
 
